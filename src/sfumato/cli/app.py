@@ -1,0 +1,296 @@
+"""The commands."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sfumato.cli.output import Output
+
+app = typer.Typer(
+    name="sfumato",
+    help="Private records of who was where, when, turned into synthetic records that can be published.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,  # they show local variables, which may hold private data
+    rich_markup_mode="rich",
+)
+simulate_app = typer.Typer(help="Invent a city with people in it: records that are nobody's.", no_args_is_help=True)
+schema_app = typer.Typer(help="Write and read schemas.", no_args_is_help=True)
+ledger_app = typer.Typer(help="See and set what may be spent on a dataset.", no_args_is_help=True)
+app.add_typer(simulate_app, name="simulate")
+app.add_typer(schema_app, name="schema")
+app.add_typer(ledger_app, name="ledger")
+
+Data = Annotated[
+    str, typer.Argument(help="CSV, Parquet, a quoted pattern such as 'trips/*.parquet', or file.duckdb::table.")
+]
+SchemaFile = Annotated[Path, typer.Option("--schema", help="The schema, or a parameters.json of the challenge.")]
+Out = Annotated[Path, typer.Option("--out", help="The file to write: .parquet, .csv or .csv.gz.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+Seed = Annotated[int, typer.Option("--seed", help="Repeat the same invention.")]
+Count = Annotated[str, typer.Option("--records", help="How many records; 1_000_000 is fine.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from sfumato import __version__
+
+        print(f"sfumato {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Private records of who was where, when, turned into synthetic records that can be published."""
+
+
+def _number(text: str | None, option: str) -> int | None:
+    """A whole number as people write it: 1000000, 1_000_000 or 1,000,000."""
+    from sfumato.errors import InputError
+
+    if text is None:
+        return None
+    try:
+        return int(text.replace(",", "").replace("_", ""))
+    except ValueError:
+        raise InputError(f"{option} is a whole number, not {text!r}") from None
+
+
+# ---------------------------------------------------------------------- simulate
+
+
+@simulate_app.command("incidents")
+def simulate_incidents(
+    out: Out,
+    records: Count = "1_455_000",
+    schema_out: Annotated[Path | None, typer.Option(help="Where to write the schema.")] = None,
+    map_out: Annotated[Path | None, typer.Option(help="Where to write the areas, as GeoJSON.")] = None,
+    persons: Annotated[str | None, typer.Option(help="How many residents.")] = None,
+    drift: Annotated[float, typer.Option(help="0 to 1: how far this year differs from the seed's own.")] = 0.0,
+    seed: Seed = 7,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Incidents of a year: 278 areas, 12 months, 174 types, residents with at most 20 each."""
+    from sfumato.simulate import incidents
+
+    _simulate(incidents, out, records, schema_out, map_out, persons, drift, seed, Output(quiet, as_json))
+
+
+@simulate_app.command("taxi")
+def simulate_taxi(
+    out: Out,
+    records: Count = "1_000_000",
+    schema_out: Annotated[Path | None, typer.Option(help="Where to write the schema.")] = None,
+    map_out: Annotated[Path | None, typer.Option(help="Where to write the areas, as GeoJSON.")] = None,
+    persons: Annotated[str | None, typer.Option(help="How many taxi-weeks.")] = None,
+    drift: Annotated[float, typer.Option(help="0 to 1: how far this year differs from the seed's own.")] = 0.0,
+    seed: Seed = 7,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Taxi trips in the columns of the challenge's third sprint; a person is a taxi-week of at most 200 trips."""
+    from sfumato.simulate import taxi
+
+    _simulate(taxi, out, records, schema_out, map_out, persons, drift, seed, Output(quiet, as_json))
+
+
+def _simulate(
+    make: Any,
+    out: Path,
+    records: str,
+    schema_out: Path | None,
+    map_out: Path | None,
+    persons: str | None,
+    drift: float,
+    seed: int,
+    output: Output,
+) -> None:
+    import json
+
+    from sfumato.export import check_target
+    from sfumato.files import check_writable, write_text
+
+    check_target(out)
+    for path in (schema_out, map_out):
+        if path is not None:
+            check_writable(path)
+    count = _number(records, "--records")
+    with output.working(f"inventing {count:,} records"):
+        simulation = make(records=count, persons=_number(persons, "--persons"), drift=drift, seed=seed)
+        simulation.write(out)
+    wrote = {"data": str(out)}
+    if schema_out is not None:
+        simulation.schema.save(schema_out)
+        wrote["schema"] = str(schema_out)
+    if map_out is not None:
+        write_text(map_out, json.dumps(simulation.city.geojson(), ensure_ascii=False) + "\n")
+        wrote["map"] = str(map_out)
+    output.result({"records": count, **wrote}, f"{count:,} invented records: {', '.join(wrote.values())}")
+
+
+# ---------------------------------------------------------------------- schema, check
+
+
+@schema_app.command("draft")
+def schema_draft(
+    data: Data,
+    out: Annotated[Path, typer.Option("--out", help="The schema to write.")],
+    person: Annotated[str | None, typer.Option(help="The column that says whose record it is.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Guess a schema from PUBLIC data; correct it by hand. It reads values and writes them down."""
+    from sfumato.draft import draft
+    from sfumato.files import check_writable
+
+    output = Output(quiet)
+    output.warn("this reads the values of the data and writes them into the schema: use it on PUBLIC data alone")
+    check_writable(out)
+    made = draft(data, person)
+    made.schema.save(out)
+    for note in made.notes:
+        output.say(f"  {note}")
+    output.say(f"{out}: {len(made.schema.names)} columns; read it and correct it before use")
+
+
+@schema_app.command("show")
+def schema_show(schema: Annotated[Path, typer.Argument(help="A schema.")], as_json: Json = False) -> None:
+    """Print a schema's columns, bins and levels; --json prints it in Sfumato's own form."""
+    from sfumato.cli.views import schema_table
+    from sfumato.schema import Schema
+
+    loaded = Schema.load(schema)
+    Output(as_json=as_json).result(loaded.to_dict(), schema_table(loaded))
+
+
+@app.command()
+def check(data: Data, schema: SchemaFile, quiet: Quiet = False, as_json: Json = False) -> None:
+    """The owner's own look at private data: unknown values, missing ids, records per person. Its output is private."""
+    from sfumato.check import check as look
+    from sfumato.check import render
+    from sfumato.schema import Schema
+    from sfumato.table import Table
+
+    output = Output(quiet, as_json)
+    with output.working("checking"), Table.open(data, Schema.load(schema)) as table:
+        found = look(table)
+    output.result(found.to_dict(), render(found))
+
+
+# ---------------------------------------------------------------------- synthesize, sample
+
+
+@app.command()
+def synthesize(
+    data: Data,
+    schema: SchemaFile,
+    method: Annotated[str, typer.Option(help="The synthesizer: nmd.")],
+    epsilon: Annotated[float, typer.Option(help="The privacy budget ε; 1 is strong, 10 is weak.")],
+    out: Annotated[Path | None, typer.Option("--out", help="The synthetic records: .parquet, .csv or .csv.gz.")] = None,
+    delta: Annotated[float, typer.Option(help="The privacy budget δ; far below 1 / number of persons.")] = 0.0,
+    ledger: Annotated[Path | None, typer.Option(help="The ledger; beside the data unless told.")] = None,
+    account: Annotated[str, typer.Option(help="The dataset's name in the ledger.")] = "data",
+    model_out: Annotated[Path | None, typer.Option(help="Where to keep the model, to sample from it later.")] = None,
+    records: Annotated[
+        str | None, typer.Option(help="How many synthetic records; else as many as the model says.")
+    ] = None,
+    bound: Annotated[str | None, typer.Option(help="How a person is capped: records:20, weight:150, l2:25.")] = None,
+    marginal: Annotated[
+        str | None, typer.Option(help="The columns to keep: area,month,type or area@district,month.")
+    ] = None,
+    unit: Annotated[str, typer.Option(help="person, or record where no column says whose a record is.")] = "person",
+    seed: Annotated[int | None, typer.Option(help="Repeatable noise, for tests: NOT PRIVATE.")] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Print plan, bounds, noise and cost; read and spend nothing.")
+    ] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Synthetic records of a private table, with a differential privacy guarantee for every person in it."""
+    from sfumato.cli.synthesis import Request, run_synthesis
+
+    request = Request(
+        data, schema, method, epsilon, delta, out, ledger, account, model_out,
+        _number(records, "--records"), bound, marginal, unit, seed, explain,
+    )  # fmt: skip
+    run_synthesis(request, Output(quiet, as_json))
+
+
+@app.command()
+def sample(
+    model: Annotated[Path, typer.Argument(help="A model that synthesize kept.")],
+    out: Out,
+    records: Annotated[str | None, typer.Option(help="How many records; else as many as the model says.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Repeat the same sample; costs no privacy.")] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """More records from a model: free, as often as wanted."""
+    from sfumato.cli.synthesis import write_sample
+    from sfumato.export import check_target
+    from sfumato.models import load_model
+
+    output = Output(quiet, as_json)
+    check_target(out)
+    loaded = load_model(model)
+    if not loaded.provenance.private:
+        output.warn("this model is NOT PRIVATE: it was made with seeded noise; publish nothing from it")
+    written = write_sample(loaded, out, _number(records, "--records"), seed, output)
+    output.result({"records": written, "out": str(out)}, f"{out}: {written:,} records from {model}")
+
+
+# ---------------------------------------------------------------------- ledger
+
+LedgerFile = Annotated[Path, typer.Argument(help="A ledger.")]
+
+
+@ledger_app.command("show")
+def ledger_show(
+    ledger: LedgerFile,
+    account: Annotated[str | None, typer.Option(help="One dataset; all of them unless told.")] = None,
+    as_json: Json = False,
+) -> None:
+    """What has been spent, on what, when, and what is left: a statement for each dataset."""
+    from sfumato.privacy.ledger import Ledger
+    from sfumato.privacy.statement import render
+
+    with Ledger.open(ledger, create=False) as book:
+        names = [account] if account is not None else [a.name for a in book.accounts()]
+        statements = [book.statement(name) for name in names]
+    output = Output(as_json=as_json)
+    if not statements:
+        output.result([], f"{ledger} is empty: nothing has been spent")
+    elif as_json:
+        output.result([s.to_dict() for s in statements], "")
+    else:
+        for statement in statements:
+            output.result(None, render(statement))
+
+
+@ledger_app.command("cap")
+def ledger_cap(
+    ledger: LedgerFile,
+    epsilon: Annotated[float, typer.Option(help="The most ε that may ever be spent on the dataset.")],
+    delta: Annotated[float, typer.Option(help="The δ at which it is counted.")] = 0.0,
+    account: Annotated[str, typer.Option(help="The dataset's name in the ledger.")] = "data",
+    quiet: Quiet = False,
+) -> None:
+    """Set the most that may ever be spent on a dataset; the change is on record."""
+    from sfumato.privacy.budget import Budget
+    from sfumato.privacy.ledger import Ledger
+
+    with Ledger.open(ledger) as book:
+        book.set_cap(account, Budget(epsilon, delta))
+    Output(quiet).say(f"{ledger}: the cap of '{account}' is now ε = {epsilon:g}, δ = {delta:g}")
+
+
+if __name__ == "__main__":
+    sys.exit(app())

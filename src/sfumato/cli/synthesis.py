@@ -1,0 +1,127 @@
+"""The run of `sfumato synthesize`: everything is checked before anything is spent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.bounds import Bound
+from sfumato.cli.output import Output
+from sfumato.errors import InputError
+from sfumato.export import check_target, write_batches
+from sfumato.files import check_writable
+from sfumato.models import Model
+from sfumato.privacy.budget import Budget
+from sfumato.privacy.explain import explanation, promise
+from sfumato.privacy.vault import Vault
+from sfumato.schema import Schema
+from sfumato.synthesizers import METHODS, Synthesizer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asked for."""
+
+    data: str
+    schema: Path
+    method: str
+    epsilon: float
+    delta: float
+    out: Path | None
+    ledger: Path | None
+    account: str
+    model_out: Path | None
+    records: int | None
+    bound: str | None
+    marginal: str | None
+    unit: str
+    seed: int | None
+    explain: bool
+
+
+def run_synthesis(request: Request, output: Output) -> None:
+    """Check, ask the vault, keep the model, write the records, say what was made and what it cost."""
+    schema = Schema.load(request.schema)
+    budget = Budget(request.epsilon, request.delta)
+    method = _method(request)
+    plan = method.plan(schema, budget)
+    plan.check(schema)
+    if request.explain:
+        unit = schema.person.name if schema.person else "record"
+        output.say(explanation(plan, schema, budget, unit))
+        return
+    _check_targets(request)
+    vault = Vault.open(
+        request.data,
+        schema,
+        budget,
+        ledger=request.ledger,
+        account=request.account,
+        unit=request.unit,  # type: ignore[arg-type]  # the vault says what it may be
+        seed=request.seed,
+    )
+    output.say(explanation(plan, schema, budget, vault.unit))
+    if not vault.private:
+        output.warn("--seed makes the noise repeatable: this release is NOT PRIVATE; publish nothing from it")
+    started = time.perf_counter()
+    with output.working("asking the vault"):
+        model = method.fit(vault)
+    _write(request, model, vault, time.perf_counter() - started, output)
+
+
+def _write(request: Request, model: Model, vault: Vault, seconds: float, output: Output) -> None:
+    made: dict[str, Any] = {"method": request.method, "seconds": round(seconds, 2), **model.provenance.to_dict()}
+    lines = [f"Spent, and on record in the ledger: {promise(vault.budget, vault.unit)}"]
+    if request.model_out is not None:
+        model.save(request.model_out)
+        made["model"] = str(request.model_out)
+        lines.append(f"{request.model_out}: the model, to sample from as often as you like")
+    if request.out is not None:
+        made["records"] = write_sample(model, request.out, request.records, request.seed, output)
+        made["out"] = str(request.out)
+        lines.insert(0, f"{request.out}: {made['records']:,} synthetic records")
+    output.result(made, "\n".join(lines))
+
+
+def write_sample(model: Model, out: Path, records: int | None, seed: int | None, output: Output) -> int:
+    """The number of records written from a model."""
+    if records is not None and records < 0:
+        raise InputError(f"--records is {records}; give a number from 0 on")
+    with output.counting("writing records", records) as advance:
+        return write_batches(_told(model.sample(records, seed), advance), out, model.provenance.to_dict())
+
+
+def _told(batches: Iterator[pa.RecordBatch], advance: Any) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        advance(batch.num_rows)
+        yield batch
+
+
+def _check_targets(request: Request) -> None:
+    """Raise unless all that is to be written can be, before any budget is spent."""
+    if request.out is None and request.model_out is None:
+        raise InputError("say where the result goes: --out FILE for records, --model-out FILE for the model, or both")
+    if request.records is not None and request.records < 0:
+        raise InputError(f"--records is {request.records}; give a number from 0 on")
+    if request.out is not None:
+        check_target(request.out)
+    if request.model_out is not None:
+        check_writable(request.model_out)
+
+
+def _method(request: Request) -> Synthesizer:
+    """The synthesizer with its settings."""
+    if request.method not in METHODS:
+        raise InputError(f"there is no method '{request.method}'; take one of {', '.join(METHODS)}")
+    settings: dict[str, Any] = {}
+    if request.marginal is not None:
+        settings["marginal"] = tuple(part.strip() for part in request.marginal.split(","))
+    if request.bound is not None:
+        settings["bound"] = Bound.parse(request.bound)
+    return METHODS[request.method](**settings)

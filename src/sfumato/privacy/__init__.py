@@ -1,0 +1,1 @@
+"""Budget, noise, ledger, plan and vault: everything between a private table and an answer."""

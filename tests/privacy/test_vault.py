@@ -1,0 +1,313 @@
+"""The vault: charged before it answers, bounded, noisy everywhere, and never more than the plan."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+
+import sfumato as sf
+from sfumato import Axis, Marginal
+from sfumato.bounds import UNIT
+from sfumato.persons import ByRecords, ByValue
+from sfumato.privacy.budget import GaussianCost, PureCost, compose
+from sfumato.privacy.plan import Histogram, Linear, Persons, Plan, Question, Scores
+from sfumato.privacy.scores import Dependence
+from sfumato.table import Table
+from tests.conftest import OnEngine
+from tests.test_bounded import SCHEMA, people, tables, without
+
+AREA = Marginal.of("area")
+PAIR = Marginal.of("area", "kind")
+BUDGET = sf.Budget(1.0, 1e-5)
+DEPENDENCE = Dependence((PAIR, Marginal.of("area", "fare")))
+
+
+def every_question() -> Plan:
+    return Plan(
+        "test",
+        (
+            Histogram("gauss", PAIR, sf.l2(3), share=2),
+            Histogram("laplace", AREA, sf.weight(2), noise="laplace"),
+            Persons("sizes", ByRecords((1, 5)), noise="laplace"),
+            Persons("homes", ByValue(Axis("area"))),
+            Linear("sums", PAIR, sf.records(2)),
+            Linear("scaled", PAIR, sf.l2(2)),
+            Scores("dependence", DEPENDENCE, sf.records(3)),
+        ),
+    )
+
+
+def opened(data: object, seed: int | None = 1, budget: sf.Budget = BUDGET, **more: object) -> sf.Vault:
+    return sf.Vault.open(data, SCHEMA, budget, ledger=more.pop("ledger", ":memory:"), seed=seed, **more)
+
+
+def test_every_kind_of_question_is_answered_on_every_engine(on_engine: OnEngine) -> None:
+    """The same seeded answers bit for bit, whatever the engine and the order of the rows."""
+    table = people([5, 9, 1, 14, 3], 6)
+    reference = answers_of(opened(table.take(np.arange(table.num_rows)[::-1].copy())))
+    for name, values in answers_of(opened(on_engine(table))).items():
+        np.testing.assert_array_equal(values, reference[name], err_msg=name)
+
+
+def answers_of(vault: sf.Vault) -> dict[str, np.ndarray]:
+    answers = vault.ask(every_question())
+    matrix = np.eye(12)[:5]
+    plain = {n: answers[n].values for n in ("gauss", "laplace", "sizes", "homes", "dependence")}
+    return plain | {n: answers.linear(n, matrix).values for n in ("sums", "scaled")}
+
+
+def test_noise_is_around_the_bounded_counts() -> None:
+    """With a budget that buys next to no noise the answers are the exact bounded ones."""
+    table = people([5, 9, 1, 14, 3], 6)
+    got = answers_of(opened(table, budget=sf.Budget(1e7, 0.5)))
+    with Table.open(table, SCHEMA) as direct:
+        from sfumato.bounded import bounded_counts
+
+        (pair,) = bounded_counts(direct, [PAIR], sf.l2(3), "seed 1")
+    np.testing.assert_allclose(got["gauss"], pair.values / UNIT, atol=0.1)
+    assert got["sizes"].tolist() == [2, 3]
+    assert got["homes"].sum() == pytest.approx(5, abs=0.1)
+
+
+def test_answers_lie_on_the_lattice() -> None:
+    """Every answer is a whole number of lattice units, so that no low-order bit depends on the data."""
+    got = answers_of(opened(people([5, 9, 1], 6)))
+    for name, unit in {"gauss": UNIT, "laplace": UNIT, "sizes": 1, "homes": 1, "sums": UNIT, "scaled": UNIT}.items():
+        np.testing.assert_array_equal(got[name] * unit, np.rint(got[name] * unit), err_msg=name)
+
+
+@pytest.mark.stat
+def test_empty_cells_get_the_same_noise_as_full_ones() -> None:
+    """On 20,000 empty cells the noise has the planned spread (σ within 4 %, an error rate below 1e-4)."""
+    schema = sf.Schema(columns=(sf.Person(name="who"), sf.Category(name="x", values=tuple(range(20_000)))))
+    vault = sf.Vault.open(pa.table({"who": [1], "x": [0]}), schema, BUDGET, ledger=":memory:", seed=5)
+    noisy = vault.ask(Plan("t", (Histogram("x", Marginal.of("x"), sf.records(1)),)))["x"]
+    assert noisy.level == pytest.approx(BUDGET.sigma(1))
+    assert noisy.values.std() == pytest.approx(noisy.level, rel=0.04)
+    assert (noisy.values[1:] != 0).mean() > 0.8
+
+
+@given(table=tables)
+@settings(max_examples=15)
+def test_dependence_moves_by_no_more_than_its_proof_says(table: pa.Table) -> None:
+    """Taking out any person of a random table moves each exact score by at most the claimed sensitivity."""
+    bound = sf.records(3)
+
+    def scores(t: pa.Table) -> np.ndarray:
+        from sfumato.bounded import bounded_counts
+
+        with Table.open(t, SCHEMA) as direct:
+            return DEPENDENCE.values(bounded_counts(direct, list(DEPENDENCE.pairs), bound, "key"))
+
+    whole = scores(table)
+    for person in set(table["who"].to_pylist()):
+        assert np.abs(whole - scores(without(table, person))).max() <= DEPENDENCE.sensitivity(bound)
+
+
+def test_dependence_of_copies_and_of_independent_columns() -> None:
+    """Independent columns score 0; a column and its copy score 2n(1 − Σp²)."""
+    one = Dependence((Marginal.of("a", "b"),))
+    independent = sf.Counts(one.pairs[0], np.outer([1, 2], [3, 6]))
+    copies = sf.Counts(one.pairs[0], np.diag([10, 30]))
+    assert one.values([independent])[0] == pytest.approx(0)
+    assert one.values([copies])[0] == pytest.approx(2 * 40 * (1 - (0.25**2 + 0.75**2)))
+    assert one.values([sf.Counts(one.pairs[0], np.zeros((2, 2)))])[0] == 0
+
+
+# ---------------------------------------------------------------------- charging
+
+
+def test_the_plan_is_charged_before_a_record_is_read(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the time the engine gets its first query the ledger holds every question of the plan."""
+    from sfumato.engine import DuckEngine
+
+    path = tmp_path / "l.ledger"
+    vault = opened(people([3, 4], 1), ledger=path)
+    seen: list[int] = []
+    ask = DuckEngine.run
+
+    def watched(self: DuckEngine, sql: str, **tables_: pa.Table) -> pa.Table:
+        seen.append(len(sf.Ledger(path).releases("data")[-1].charges))
+        return ask(self, sql, **tables_)
+
+    monkeypatch.setattr(DuckEngine, "run", watched)
+    answers_of(vault)
+    assert seen
+    assert set(seen) == {len(every_question().questions)}
+
+
+def test_the_ledger_holds_what_was_spent_and_no_more(tmp_path) -> None:
+    """The charges compose to the budget; σ and scale are those of the plan."""
+    path = tmp_path / "l.ledger"
+    opened(people([3, 4], 1), ledger=path).ask(every_question())
+    (release,) = sf.Ledger(path).releases("data")
+    spent = compose([c.cost for c in release.charges], BUDGET.delta)
+    assert spent <= BUDGET.epsilon
+    assert spent == pytest.approx(BUDGET.epsilon, rel=1e-3)
+    for charge in release.charges:
+        rate = charge.cost.mu if isinstance(charge.cost, GaussianCost) else charge.cost.epsilon
+        assert charge.noise == pytest.approx(charge.sensitivity / rate)
+    assert release.private is False
+
+
+def test_a_refused_plan_spends_and_reads_nothing(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Past the cap the vault refuses before the engine is asked."""
+    from sfumato.engine import DuckEngine
+
+    path = tmp_path / "l.ledger"
+    vault = opened(people([3, 4], 1), ledger=path)
+    answers_of(vault)
+    before = path.read_bytes()
+    monkeypatch.setattr(DuckEngine, "run", lambda *a, **k: pytest.fail("data was read"))
+    with pytest.raises(sf.BudgetError, match="cap"):
+        vault.ask(every_question())
+    assert path.read_bytes() == before
+
+
+def test_the_golden_noise_of_the_adaptive_grid(tmp_path) -> None:
+    """66 Gaussian questions under weight(150) at ε = 1, δ = 2.5e-5 get σ = 4290.24 each, on record in the ledger."""
+    path = tmp_path / "l.ledger"
+    plan = Plan("grid", tuple(Histogram(f"q{i}", AREA, sf.weight(150)) for i in range(66)))
+    opened(people([3], 1), budget=sf.Budget(1.0, 2.5e-5), ledger=path).ask(plan)
+    (release,) = sf.Ledger(path).releases("data")
+    assert [round(c.noise, 2) for c in release.charges] == [4290.24] * 66
+
+
+def test_a_question_has_one_answer() -> None:
+    """Asked again it gives the same noise, so nothing can be averaged away."""
+    answers = opened(people([3, 4], 1), seed=None).ask(every_question())
+    assert answers["gauss"] is answers["gauss"]
+    answers.linear("sums", np.eye(12))
+    with pytest.raises(sf.InputError, match="has been answered"):
+        answers.linear("sums", np.eye(12))
+
+
+def test_unseeded_releases_differ_and_are_private() -> None:
+    """Without a seed no two releases are alike, and only those carry the promise."""
+    table = people([3, 4], 1)
+    first, second = (opened(table, seed=None).ask(every_question()) for _ in range(2))
+    assert (first["gauss"].values != second["gauss"].values).any()
+    assert first.provenance.private
+    assert "warning" not in first.provenance.to_dict()
+    seeded = opened(table, seed=3).ask(every_question()).provenance
+    assert not seeded.private
+    assert "NOT PRIVATE" in seeded.to_dict()["warning"]
+
+
+# ---------------------------------------------------------------------- what is refused
+
+
+def test_a_matrix_with_longer_columns_than_planned_is_refused() -> None:
+    """The norm is checked before the engine is asked, and the answer is not given."""
+    answers = opened(people([3, 4], 1)).ask(every_question())
+    with pytest.raises(sf.InputError, match="norm"):
+        answers.linear("sums", np.eye(12) * 1.001)
+    with pytest.raises(sf.InputError, match="linear\\('sums', matrix\\)"):
+        _ = answers["sums"]
+    with pytest.raises(sf.InputError, match="takes no matrix"):
+        answers.linear("gauss", np.eye(12))
+    with pytest.raises(sf.InputError, match="no question 'else'"):
+        _ = answers["else"]
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        (Histogram("q", PAIR, sf.l2(3), noise="laplace"), "does not bound a person in L1"),
+        (Histogram("q", Marginal.of("nowhere"), sf.l2(3)), "no column 'nowhere'"),
+        (Histogram("q", Marginal.of("area@district"), sf.l2(3)), "no level 'district'"),
+        (Scores("q", DEPENDENCE, sf.l2(3)), "dependence"),
+        (Linear("q", PAIR, sf.records(1), norm=float("nan")), "norm"),
+    ],
+)
+def test_questions_that_cannot_be_bounded_are_refused(tmp_path, question: Question, words: str) -> None:
+    """The sentence says why, and nothing is spent."""
+    path = tmp_path / "l.ledger"
+    vault = opened(people([3], 1), ledger=path)
+    with pytest.raises(sf.InputError, match=words):
+        vault.ask(Plan("t", (question,)))
+    assert sf.Ledger(path).accounts() == []
+
+
+def test_gaussian_noise_needs_a_delta() -> None:
+    """With δ = 0 a Gaussian question is refused with a sentence that says so."""
+    with pytest.raises(sf.InputError, match="δ"):
+        opened(people([3], 1), budget=sf.Budget(1.0)).ask(Plan("t", (Histogram("q", PAIR, sf.l2(3)),)))
+
+
+def test_plans_need_names_and_questions() -> None:
+    """An empty plan and two questions of one name are refused."""
+    with pytest.raises(sf.InputError, match="asks nothing"):
+        Plan("t", ())
+    with pytest.raises(sf.InputError, match="one name"):
+        Plan("t", (Histogram("q", PAIR, sf.l2(3)), Histogram("q", AREA, sf.l2(3))))
+    with pytest.raises(sf.InputError, match="share"):
+        Histogram("q", PAIR, sf.l2(3), share=0)
+
+
+def test_shares_are_relative() -> None:
+    """Shares 1 and 3 split ε, or μ², one to three."""
+    pure = Plan(
+        "t",
+        (Histogram("a", AREA, sf.records(1), noise="laplace"), Persons("b", ByRecords((1,)), noise="laplace", share=3)),
+    )
+    assert [p.cost for p in pure.priced(sf.Budget(1.0))] == [PureCost(0.25), PureCost(0.75)]
+    gauss = Plan("t", (Histogram("a", AREA, sf.l2(1)), Histogram("b", AREA, sf.l2(1), share=3)))
+    a, b = (p.cost for p in gauss.priced(BUDGET))
+    assert isinstance(a, GaussianCost)
+    assert isinstance(b, GaussianCost)
+    assert b.mu**2 == pytest.approx(3 * a.mu**2)
+
+
+# ---------------------------------------------------------------------- opening
+
+
+NOBODY = sf.Schema(columns=(sf.Category(name="area", values=(0, 1)),))
+
+
+def test_without_a_person_id_only_single_records_can_be_protected() -> None:
+    """It has to be said, and then plain counts of records with a sensitivity of one are answered."""
+    table = pa.table({"area": [0, 1, 1]})
+    with pytest.raises(sf.InputError, match="no person id"):
+        sf.Vault.open(table, NOBODY, sf.Budget(1.0), ledger=":memory:")
+    vault = sf.Vault.open(table, NOBODY, sf.Budget(1e6), ledger=":memory:", unit="record", seed=1)
+    assert vault.ask(sf.NMD())["cells"].values.tolist() == [1, 2]
+    with pytest.raises(sf.InputError, match="records\\(1\\)"):
+        vault.ask(sf.NMD(bound=sf.records(2)))
+    with pytest.raises(sf.InputError, match="protect less"):
+        opened(people([1], 1), unit="record")
+
+
+def test_a_ledger_is_asked_for() -> None:
+    """A table in memory has no place beside it for a ledger, so one must be named."""
+    with pytest.raises(sf.InputError, match="ledger"):
+        sf.Vault.open(people([1], 1), SCHEMA, BUDGET)
+
+
+def test_the_ledger_lies_beside_the_data(tmp_path) -> None:
+    """For a file it is the file's name with the ending .ledger."""
+    pa.parquet.write_table(people([3], 1), tmp_path / "trips.parquet")
+    sf.Vault.open(tmp_path / "trips.parquet", SCHEMA, BUDGET).ask(every_question())
+    assert (tmp_path / "trips.ledger").is_file()
+
+
+def test_explain_prints_the_plan_and_spends_nothing(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Questions, bounds, noise, cost and the promise in words, before anything is read."""
+    path = tmp_path / "l.ledger"
+    opened(people([3], 1), ledger=path).explain(every_question())
+    printed = capsys.readouterr().out
+    for part in ("gauss", "l2(3)", "σ", "scale", "μ", "odds", "2.72"):
+        assert part in printed
+    assert sf.Ledger(path).accounts() == []
+
+
+def test_the_fingerprint_does_not_depend_on_records() -> None:
+    """Tables with the same columns have one fingerprint; another schema has another."""
+    from sfumato.privacy.vault import fingerprint
+
+    families = {"who": "text", "area": "integer"}
+    assert fingerprint(SCHEMA, families) == fingerprint(SCHEMA, dict(families))
+    assert fingerprint(SCHEMA, families) != fingerprint(NOBODY, families)
+    assert len(fingerprint(SCHEMA, families)) == 16

@@ -1,0 +1,70 @@
+"""The rooms: what may import what, and that no synthesizer can reach a private table."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.engine import DuckEngine
+from sfumato.table import Table
+
+SOURCE = Path(sf.__file__).parent
+BEHIND_THE_DOOR = sorted([*(SOURCE / "synthesizers").glob("*.py"), *(SOURCE / "models").glob("*.py")])
+
+
+def _foreign_privates(tree: ast.AST) -> list[str]:
+    """Private names of other modules and private attributes of other objects that a module uses."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sfumato"):
+            found += [a.name for a in node.names if a.name.startswith("_") and a.name != "__version__"]
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.endswith("__"):
+            owner = node.value
+            if not (isinstance(owner, ast.Name) and owner.id in ("self", "cls")):
+                found.append(node.attr)
+    return found
+
+
+@pytest.mark.parametrize("path", BEHIND_THE_DOOR, ids=lambda p: f"{p.parent.name}/{p.name}")
+def test_what_learns_from_a_vault_uses_no_private_part_of_it(path: Path) -> None:
+    """No synthesizer and no model imports a private name or touches a private attribute of another object."""
+    assert _foreign_privates(ast.parse(path.read_text(encoding="utf-8"))) == []
+
+
+def test_no_attribute_of_a_vault_leads_to_the_table() -> None:
+    """Following every reference from a vault and its answers, without the module's own globals, finds no table."""
+    schema = sf.Schema(columns=(sf.Person(name="who"), sf.Category(name="area", values=(1, 2))))
+    vault = sf.Vault.open(pa.table({"who": [1], "area": [2]}), schema, sf.Budget(1.0), ledger=":memory:")
+    answers = vault.ask(sf.NMD(bound=sf.records(1)))
+    _ = answers["cells"]
+    seen: set[int] = set()
+    stack: list[object] = [vault, answers]
+    while stack:
+        thing = stack.pop()
+        if id(thing) in seen or isinstance(thing, type | type(sys)) or callable(thing):
+            continue
+        seen.add(id(thing))
+        assert not isinstance(thing, Table | DuckEngine)
+        stack += gc.get_referents(thing)
+
+
+def test_importing_is_light() -> None:
+    """What is heavy loads when it is used: importing Sfumato loads no engine, Arrow, scipy, Spark or pandas."""
+    code = "import sys, sfumato; print(*(m for m in HEAVY if m in sys.modules))".replace(
+        "HEAVY",
+        "('duckdb', 'pyarrow', 'scipy', 'pandas', 'polars', 'pyspark', 'shapely', 'sqlglot', 'rich', 'randomgen')",
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_every_public_name_is_there() -> None:
+    """`from sfumato import *` gives all that `__all__` names."""
+    assert all(getattr(sf, name) is not None for name in sf.__all__)
