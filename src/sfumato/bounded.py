@@ -58,7 +58,7 @@ def _records(encoded: Encoded, bound: Bound, key: str) -> str:
     """
     limit = int(bound.limit)
     names = ", ".join(f"({i}, {literal(str(m))})" for i, m in enumerate(encoded.marginals))
-    order = f"MD5(CONCAT({literal(key)}, '|', v.name, '|', cell, '|', i, '|', person))"
+    order = keyed_hash(key, "v.name", "cell", "i", "person")
     return f"""
         WITH g AS ({in_groups(encoded)}),
         r AS (SELECT q, person, SUM(n) AS total FROM g GROUP BY q, person),
@@ -69,6 +69,12 @@ def _records(encoded: Encoded, bound: Bound, key: str) -> str:
                      FROM heavy AS h JOIN (VALUES {names}) AS v(q, name) ON h.q = v.q),
         kept AS (SELECT q, cell, n FROM light UNION ALL SELECT q, cell, 1 AS n FROM shuffled WHERE place <= {limit})
         SELECT q, cell, CAST(SUM(n) AS BIGINT) AS n FROM kept GROUP BY q, cell"""
+
+
+def keyed_hash(key: str, *parts: str) -> str:
+    """An expression for 48 bits of a hash of some columns: as text of 12 letters, which engines sort fastest."""
+    mixed = ", '|', ".join([literal(key), *parts])
+    return f"SUBSTR(MD5(CONCAT({mixed})), 1, 12)"
 
 
 def _weight(encoded: Encoded, bound: Bound, key: str) -> str:

@@ -14,8 +14,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.bounded import PART, in_groups, in_parts
-from sfumato.coding import balanced, literal
+from sfumato.bounded import PART, in_groups, in_parts, keyed_hash
+from sfumato.coding import balanced
 from sfumato.errors import InputError
 from sfumato.marginal import Axis, Marginal
 from sfumato.schema import Ints, Schema
@@ -132,7 +132,7 @@ class ByLabel:
 
 def _winners(votes: str, key: str) -> str:
     """How many persons have each label as their most frequent one, given (person, label, n)."""
-    order = f"MD5(CONCAT({literal(key)}, '|', v.label, '|', v.person)), v.label"
+    order = f"{keyed_hash(key, 'v.label', 'v.person')}, v.label"
     return f"""
         WITH v AS ({votes}),
         m AS (SELECT person, MAX(n) AS most FROM v GROUP BY person),

@@ -23,7 +23,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,14 @@ class Checked(BaseModel):
             super().__init__(**data)
         except ValidationError as error:
             raise InputError(_sentence(error, type(self), data)) from None
+
+    # Equal is what is written down alike: pydantic would compare cached arrays too, and levels without their order.
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.model_dump_json() == cast(Checked, other).model_dump_json()
+
+    def __hash__(self) -> int:
+        return hash(self.model_dump_json())
 
 
 class Column(Checked):
@@ -691,7 +699,8 @@ def _told(found: ErrorDetails, place: Sequence[str]) -> str:
         case "missing":
             return f"'{path}' is missing"
         case "too_short" | "string_too_short":
-            return f"{at}must not be empty"
+            least = found["ctx"]["min_length"]
+            return f"{at}must not be empty" if least == 1 else f"{at}at least {least} are needed {got}"
         case "tuple_type":
             return f"{at}a list is needed {got}"
         case "dict_type" | "model_type" | "model_attributes_type":

@@ -233,7 +233,7 @@ def test_questions_that_cannot_be_bounded_are_refused(tmp_path, question: Questi
 
 def test_gaussian_noise_needs_a_delta() -> None:
     """With δ = 0 a Gaussian question is refused with a sentence that says so."""
-    with pytest.raises(sf.InputError, match="δ"):
+    with pytest.raises(sf.InputError, match="delta"):
         opened(people([3], 1), budget=sf.Budget(1.0)).ask(Plan("t", (Histogram("q", PAIR, sf.l2(3)),)))
 
 

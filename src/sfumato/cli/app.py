@@ -64,6 +64,18 @@ def _number(text: str | None, option: str) -> int | None:
         raise InputError(f"{option} is a whole number, not {text!r}") from None
 
 
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option("--out", help="The folder to write into.")] = Path("demo"),
+    records: Count = "1_455_000",
+    quiet: Quiet = False,
+) -> None:
+    """See it work: invent a city, release synthetic records of it, compare the two."""
+    from sfumato.cli.demo import run_demo
+
+    run_demo(out, _number(records, "--records") or 0, Output(quiet))
+
+
 # ---------------------------------------------------------------------- simulate
 
 

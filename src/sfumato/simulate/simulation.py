@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InputError
-from sfumato.files import check_writable, written_whole
+from sfumato.export import write_batches
 from sfumato.schema import Schema
 from sfumato.simulate.city import City
 from sfumato.simulate.draws import generator, sizes
@@ -67,33 +66,10 @@ class Simulation:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the records as .parquet, .csv or .csv.gz, whole or not at all."""
-        name = os.fspath(path).lower()
-        if not name.endswith((".parquet", ".csv", ".csv.gz")):
-            raise InputError(f"{path} does not say what to write; end the name in .parquet, .csv or .csv.gz")
-        check_writable(path)
-        with written_whole(path) as beside:
-            if name.endswith(".parquet"):
-                self._write_parquet(os.fspath(beside))
-            else:
-                self._write_csv(os.fspath(beside), "gzip" if name.endswith(".gz") else None)
+        write_batches(self.batches(), path)
 
     def _layout(self) -> pa.Schema:
         """Names and types of the columns."""
         import pyarrow as pa
 
         return pa.schema([pa.field(name, pa.type_for_alias(dtype), False) for name, dtype in self.dtypes.items()])
-
-    def _write_parquet(self, path: str) -> None:
-        from pyarrow.parquet import ParquetWriter
-
-        with ParquetWriter(path, self._layout(), compression="zstd") as writer:
-            for batch in self.batches():
-                writer.write_batch(batch)
-
-    def _write_csv(self, path: str, compression: str | None) -> None:
-        import pyarrow as pa
-        from pyarrow.csv import CSVWriter
-
-        with pa.output_stream(path, compression=compression) as sink, CSVWriter(sink, self._layout()) as writer:
-            for batch in self.batches():
-                writer.write_batch(batch)
