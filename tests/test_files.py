@@ -29,26 +29,27 @@ def test_a_file_takes_its_name_when_it_is_complete(tmp_path):
     assert names(tmp_path) == ["t.txt"]
 
 
+def write_and_raise(target, error):
+    with written_whole(target) as beside:
+        beside.write_text("half of the n")
+        raise error
+
+
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
 def test_a_crash_inside_leaves_nothing_and_keeps_the_old_file(tmp_path, error):
     """Whatever ends the writing early, the target is untouched and the half of the new one is gone."""
     target = tmp_path / "t.txt"
     write_text(target, "old")
-    with pytest.raises(error), written_whole(target) as beside:
-        beside.write_text("half of the n")
-        raise error
+    with pytest.raises(error):
+        write_and_raise(target, error())
     assert target.read_text() == "old"
     assert names(tmp_path) == ["t.txt"]
 
 
 def test_a_full_disk_is_a_failed_run_and_leaves_nothing(tmp_path):
     """An error of the system becomes one sentence with the name of the file."""
-    with (
-        pytest.raises(RunError, match=r"t\.txt could not be written: No space left on device$"),
-        written_whole(tmp_path / "t.txt") as beside,
-    ):
-        beside.write_text("half")
-        raise OSError(28, "No space left on device")
+    with pytest.raises(RunError, match=r"t\.txt could not be written: No space left on device$"):
+        write_and_raise(tmp_path / "t.txt", OSError(28, "No space left on device"))
     assert names(tmp_path) == []
 
 

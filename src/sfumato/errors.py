@@ -15,10 +15,10 @@ class SfumatoError(Exception):
     """
 
     def __init__(self, text: str = "") -> None:
-        super().__init__(_one_line(text))
+        super().__init__(one_line(text))
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """The text with what a terminal cannot show written as an escape, and cut where it is endless."""
     if len(text) > _LONGEST:
         text = text[: _LONGEST - 1] + "…"

@@ -23,7 +23,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -68,7 +68,7 @@ class Checked(BaseModel):
     # Equal is what is written down alike: pydantic would compare cached arrays too, and levels without their order.
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.model_dump_json() == cast(Checked, other).model_dump_json()
+        return type(self) is type(other) and self.model_dump_json() == other.model_dump_json()
 
     def __hash__(self) -> int:
         return hash(self.model_dump_json())

@@ -4,31 +4,33 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 
 def run() -> None:
     """The `sfumato` command: errors become one sentence, with exit code 2 for bad input and 1 for a failed run."""
-    import click
+    import typer
 
     from sfumato.cli.app import app
     from sfumato.errors import InputError, RunError
 
+    # typer brought click along before it had a copy of its own inside, so its errors are found through typer
+    usage_error: Any = typer.BadParameter.__base__
+    _speak_any_encoding()
     try:
-        sys.exit(app(standalone_mode=False) or 0)
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
     except InputError as error:
         _fail(str(error), 2)
     except RunError as error:
         _fail(str(error), 1)
-    except click.exceptions.Exit as error:
-        sys.exit(error.exit_code)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(2)
-    except (KeyboardInterrupt, click.exceptions.Abort):
+    except usage_error as error:
+        _fail_usage(error)
+    except (KeyboardInterrupt, typer.Abort):
         _fail("stopped; nothing half-written is left", 130)
-    except BrokenPipeError:
+    except BrokenPipeError:  # whoever read the output has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        sys.exit(1)
     except MemoryError:
         _fail("out of memory; take fewer columns or coarser levels", 1)
     except Exception as error:
@@ -36,12 +38,31 @@ def run() -> None:
             raise
         # the text of an unforeseen error may quote private data, so only its kind is told
         _fail(f"an unforeseen {type(error).__name__} stopped the run; SFUMATO_DEBUG=1 shows where", 1)
+    else:
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _speak_any_encoding() -> None:
+    """Write an escape for what a terminal's encoding lacks (ε in ASCII): no result is worth losing for that."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _fail_usage(error: Any) -> None:
+    """What typer says of a command it cannot read, in one sentence that says where help is."""
+    said = error.format_message().strip().rstrip(".")
+    if not said:  # no command was named, and the help has been shown
+        sys.exit(2)
+    said = said.replace(". Did you mean ", "; did you mean ").replace("\n", " ")
+    path = error.ctx.command_path if getattr(error, "ctx", None) else "sfumato"
+    _fail(f"{said[:1].lower()}{said[1:]}{'' if said.endswith('?') else ';'} see `{path} --help`", 2)
 
 
 def _fail(text: str, code: int) -> None:
     """Print one sentence and leave."""
-    from rich.console import Console
+    from sfumato.cli.output import console
 
-    Console(stderr=True, soft_wrap=True, highlight=False).print("[bold red]error:[/] ", end="")
+    console(stderr=True).print("[bold red]error:[/]", end=" ")
     print(text, file=sys.stderr)
     sys.exit(code)

@@ -10,26 +10,36 @@ import typer
 
 from sfumato.cli.output import Output
 
+_SETTINGS = {"help_option_names": ["-h", "--help"]}
+_RELEASE, _PREPARE = "From private to public", "Before that"
+
 app = typer.Typer(
     name="sfumato",
-    help="Private records of who was where, when, turned into synthetic records that can be published.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,  # they show local variables, which may hold private data
     rich_markup_mode="rich",
+    context_settings=_SETTINGS,
+    epilog="Begin with [bold]sfumato demo[/], which needs no data; every command says more with [bold]--help[/].",
 )
-simulate_app = typer.Typer(help="Invent a city with people in it: records that are nobody's.", no_args_is_help=True)
-schema_app = typer.Typer(help="Write and read schemas.", no_args_is_help=True)
-ledger_app = typer.Typer(help="See and set what may be spent on a dataset.", no_args_is_help=True)
-app.add_typer(simulate_app, name="simulate")
-app.add_typer(schema_app, name="schema")
-app.add_typer(ledger_app, name="ledger")
+
+
+def _group(name: str, text: str, panel: str) -> typer.Typer:
+    """A command with commands of its own."""
+    made = typer.Typer(no_args_is_help=True, context_settings=_SETTINGS)
+    app.add_typer(made, name=name, help=text, rich_help_panel=panel)
+    return made
+
+
+simulate_app = _group("simulate", "Invent a city with people in it: records that are nobody's.", _PREPARE)
+schema_app = _group("schema", "Draft and show schemas: what each column may hold.", _PREPARE)
+ledger_app = _group("ledger", "See and set what may be spent on a dataset.", _RELEASE)
 
 Data = Annotated[
     str, typer.Argument(help="CSV, Parquet, a quoted pattern such as 'trips/*.parquet', or file.duckdb::table.")
 ]
 SchemaFile = Annotated[Path, typer.Option("--schema", help="The schema, or a parameters.json of the challenge.")]
 Out = Annotated[Path, typer.Option("--out", help="The file to write: .parquet, .csv or .csv.gz.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 Seed = Annotated[int, typer.Option("--seed", help="Repeat the same invention.")]
 Count = Annotated[str, typer.Option("--records", help="How many records; 1_000_000 is fine.")]
@@ -64,7 +74,7 @@ def _number(text: str | None, option: str) -> int | None:
         raise InputError(f"{option} is a whole number, not {text!r}") from None
 
 
-@app.command()
+@app.command(rich_help_panel=_PREPARE)
 def demo(
     out: Annotated[Path, typer.Option("--out", help="The folder to write into.")] = Path("demo"),
     records: Count = "1_455_000",
@@ -128,6 +138,7 @@ def _simulate(
 ) -> None:
     import json
 
+    from sfumato.cli.targets import check_apart
     from sfumato.export import check_target
     from sfumato.files import check_writable, write_text
 
@@ -135,6 +146,7 @@ def _simulate(
     for path in (schema_out, map_out):
         if path is not None:
             check_writable(path)
+    check_apart({"--out": out, "--schema-out": schema_out, "--map-out": map_out})
     count = _number(records, "--records")
     with output.working(f"inventing {count:,} records"):
         simulation = make(records=count, persons=_number(persons, "--persons"), drift=drift, seed=seed)
@@ -160,12 +172,14 @@ def schema_draft(
     quiet: Quiet = False,
 ) -> None:
     """Guess a schema from PUBLIC data; correct it by hand. It reads values and writes them down."""
+    from sfumato.cli.targets import check_apart, files_of
     from sfumato.draft import draft
     from sfumato.files import check_writable
 
     output = Output(quiet)
     output.warn("this reads the values of the data and writes them into the schema: use it on PUBLIC data alone")
     check_writable(out)
+    check_apart({"--out": out}, {"the data": files_of(data)})
     made = draft(data, person)
     made.schema.save(out)
     for note in made.notes:
@@ -183,9 +197,9 @@ def schema_show(schema: Annotated[Path, typer.Argument(help="A schema.")], as_js
     Output(as_json=as_json).result(loaded.to_dict(), schema_table(loaded))
 
 
-@app.command()
+@app.command(rich_help_panel=_RELEASE)
 def check(data: Data, schema: SchemaFile, quiet: Quiet = False, as_json: Json = False) -> None:
-    """The owner's own look at private data: unknown values, missing ids, records per person. Its output is private."""
+    """The owner's own look at private data: unknown values, missing ids, records per person. PRIVATE output."""
     from sfumato.check import check as look
     from sfumato.check import render
     from sfumato.schema import Schema
@@ -200,12 +214,12 @@ def check(data: Data, schema: SchemaFile, quiet: Quiet = False, as_json: Json = 
 # ---------------------------------------------------------------------- synthesize, sample
 
 
-@app.command()
+@app.command(rich_help_panel=_RELEASE)
 def synthesize(
     data: Data,
     schema: SchemaFile,
     method: Annotated[str, typer.Option(help="The synthesizer: nmd.")],
-    epsilon: Annotated[float, typer.Option(help="The privacy budget ε; 1 is strong, 10 is weak.")],
+    epsilon: Annotated[float, typer.Option(help="The privacy budget ε, above 0; 1 is strong, 10 is weak.")],
     out: Annotated[Path | None, typer.Option("--out", help="The synthetic records: .parquet, .csv or .csv.gz.")] = None,
     delta: Annotated[float, typer.Option(help="The privacy budget δ; far below 1 / number of persons.")] = 0.0,
     ledger: Annotated[Path | None, typer.Option(help="The ledger; beside the data unless told.")] = None,
@@ -216,7 +230,7 @@ def synthesize(
     ] = None,
     bound: Annotated[str | None, typer.Option(help="How a person is capped: records:20, weight:150, l2:25.")] = None,
     marginal: Annotated[
-        str | None, typer.Option(help="The columns to keep: area,month,type or area@district,month.")
+        str | None, typer.Option(help="The columns to keep, each at a level: area,hour or area@district,hour.")
     ] = None,
     unit: Annotated[str, typer.Option(help="person, or record where no column says whose a record is.")] = "person",
     seed: Annotated[int | None, typer.Option(help="Repeatable noise, for tests: NOT PRIVATE.")] = None,
@@ -226,7 +240,13 @@ def synthesize(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Synthetic records of a private table, with a differential privacy guarantee for every person in it."""
+    """Synthetic records of a private table, with a differential privacy guarantee for every person in it.
+
+    All is checked before anything is spent, and what is spent is in the ledger before the first answer is given. Look
+    first with --explain, which reads and spends nothing:
+
+    sfumato synthesize trips.parquet --schema schema.json --method nmd --marginal area,hour --epsilon 1 --explain
+    """
     from sfumato.cli.synthesis import Request, run_synthesis
 
     request = Request(
@@ -236,7 +256,7 @@ def synthesize(
     run_synthesis(request, Output(quiet, as_json))
 
 
-@app.command()
+@app.command(rich_help_panel=_RELEASE)
 def sample(
     model: Annotated[Path, typer.Argument(help="A model that synthesize kept.")],
     out: Out,
@@ -247,11 +267,13 @@ def sample(
 ) -> None:
     """More records from a model: free, as often as wanted."""
     from sfumato.cli.synthesis import write_sample
+    from sfumato.cli.targets import check_apart
     from sfumato.export import check_target
     from sfumato.models import load_model
 
     output = Output(quiet, as_json)
     check_target(out)
+    check_apart({"--out": out}, {"the model": [model]})
     loaded = load_model(model)
     if not loaded.provenance.private:
         output.warn("this model is NOT PRIVATE: it was made with seeded noise; publish nothing from it")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.cli.output import Output
+from sfumato.errors import InputError
 from sfumato.export import write_batches
 from sfumato.marginal import Counts, Marginal
 from sfumato.privacy.budget import Budget
@@ -31,17 +32,32 @@ _SHADES = " ▁▂▃▄▅▆▇█"
 def run_demo(folder: Path, records: int, output: Output) -> None:
     """Simulate, synthesize, compare, and say what was made and what it cost."""
     started = time.perf_counter()
-    folder.mkdir(parents=True, exist_ok=True)
+    _check_folder(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the folder {folder} cannot be made: {error.strerror}; name another with --out") from None
     schema = _invent(folder, records, output)
     _release(folder, schema, output)
     _compare(folder, schema, output)
     output.say(f"\nAll of it took {time.perf_counter() - started:.0f} seconds. Yours is next: see README.md.")
 
 
+def _check_folder(folder: Path) -> None:
+    """Raise unless the folder is new, empty, or that of an earlier demonstration: its files are written over."""
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return
+    if (folder / "city.ledger").exists():
+        with Ledger.open(folder / "city.ledger", create=False) as ledger:
+            if {account.name for account in ledger.accounts()} <= {ACCOUNT}:
+                return
+    raise InputError(f"the folder {folder} holds files that are not a demonstration's; name a new one with --out")
+
+
 def _invent(folder: Path, records: int, output: Output) -> Schema:
     from sfumato.simulate import incidents
 
-    output.say(f"[bold]1. A city that does not exist[/] calls for help {records:,} times in a year.")
+    output.step("1. A city that does not exist", f"calls for help {records:,} times in a year.")
     with output.working("inventing it"):
         simulation = incidents(records=records)
         simulation.write(folder / "incidents.parquet")
@@ -52,7 +68,7 @@ def _invent(folder: Path, records: int, output: Output) -> Schema:
 
 
 def _release(folder: Path, schema: Schema, output: Output) -> None:
-    output.say("[bold]2. The vault[/] is asked for counts of neighbourhood × month × kind of incident, with noise.")
+    output.step("2. The vault", "is asked for counts of neighbourhood × month × kind of incident, with noise.")
     (folder / "city.ledger").unlink(missing_ok=True)  # the demonstration invents its people anew, each time
     vault = Vault.open(folder / "incidents.parquet", schema, BUDGET, folder / "city.ledger", account=ACCOUNT)
     output.say(explanation(METHOD.plan(schema, BUDGET), schema, BUDGET, vault.unit))
@@ -68,7 +84,7 @@ def _release(folder: Path, schema: Schema, output: Output) -> None:
 
 def _compare(folder: Path, schema: Schema, output: Output) -> None:
     """Truth beside synthetic; a look that only invented data may have."""
-    output.say("[bold]3. How alike?[/] Only the data's owner could make this comparison; here nobody is harmed.")
+    output.step("3. How alike?", "Only the data's owner could make this comparison; here nobody is harmed.")
     areas, months = Marginal.of("neighborhood"), Marginal.of("period")
     with (
         Table.open(folder / "incidents.parquet", schema) as truth,

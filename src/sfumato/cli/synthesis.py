@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.bounds import Bound
 from sfumato.cli.output import Output
+from sfumato.cli.targets import check_apart, files_of
+from sfumato.cli.views import plan_data
 from sfumato.errors import InputError
 from sfumato.export import check_target, write_batches
 from sfumato.files import check_writable
 from sfumato.models import Model
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.explain import explanation, promise
-from sfumato.privacy.vault import Vault
+from sfumato.privacy.vault import Vault, protected
 from sfumato.schema import Schema
 from sfumato.synthesizers import METHODS, Synthesizer
 
@@ -53,8 +55,8 @@ def run_synthesis(request: Request, output: Output) -> None:
     plan = method.plan(schema, budget)
     plan.check(schema)
     if request.explain:
-        unit = schema.person.name if schema.person else "record"
-        output.say(explanation(plan, schema, budget, unit))
+        unit = protected(schema, request.unit)
+        output.result(plan_data(plan, schema, budget, unit), explanation(plan, schema, budget, unit))
         return
     _check_targets(request)
     vault = Vault.open(
@@ -113,6 +115,9 @@ def _check_targets(request: Request) -> None:
         check_target(request.out)
     if request.model_out is not None:
         check_writable(request.model_out)
+    reads = {"the data": files_of(request.data), "the schema": [request.schema]}
+    held = {"the ledger": [request.ledger]} if request.ledger is not None else {}
+    check_apart({"--out": request.out, "--model-out": request.model_out}, reads | held)
 
 
 def _method(request: Request) -> Synthesizer:

@@ -111,7 +111,7 @@ class Vault:
         """
         vault = cls.__new__(cls)
         vault.schema, vault.budget, vault.account, vault.private = schema, budget, account, seed is None
-        vault.unit = _unit(schema, unit)
+        vault.unit = protected(schema, unit)
         table = Table.open(data, schema)
         if unit == "person":
             _ = table.person  # raises where the column is not there
@@ -251,7 +251,8 @@ def _check_single_records(question: Question) -> None:
         )
 
 
-def _unit(schema: Schema, unit: str) -> str:
+def protected(schema: Schema, unit: str) -> str:
+    """What a release protects: the name of the person id, or "record"; raises where the schema is for the other."""
     if unit == "record":
         if schema.person is not None:
             raise InputError(

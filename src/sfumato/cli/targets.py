@@ -1,0 +1,31 @@
+"""Files that a command writes: none is another one, and none is what the command reads."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from sfumato.errors import InputError
+
+Inputs = Mapping[str, Iterable[str | os.PathLike[str]]]
+
+
+def files_of(data: str) -> list[str]:
+    """The files that a path, a pattern or `file.duckdb::table` stands for."""
+    file = data.partition("::")[0]
+    return [file] if os.path.exists(file) else glob.glob(file)
+
+
+def check_apart(targets: Mapping[str, Path | None], inputs: Inputs | None = None) -> None:
+    """Raise if two options would write one file, or one would write over what is read; names are the options' own."""
+    taken: dict[str, str] = {}
+    for what, files in (inputs or {}).items():
+        taken |= {os.path.realpath(file): what for file in files}
+    for option, path in targets.items():
+        if path is None:
+            continue
+        if other := taken.get(os.path.realpath(path)):
+            raise InputError(f"{option} {path} is also {other}; give it a file of its own")
+        taken[os.path.realpath(path)] = option
