@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sfumato.columns import Category, Number, Person
 from sfumato.marginal import Marginal
-from sfumato.schema import Category, Number, Person, Schema
+from sfumato.schema import Schema
 
 Cell = tuple[int, ...]
 

@@ -9,21 +9,9 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from sfumato.columns import Binned, Category, Number, Period, Person, Place, Shares, Time, Value
 from sfumato.marginal import Axis, Marginal
-from sfumato.schema import (
-    AnyColumn,
-    Binned,
-    Category,
-    Number,
-    Period,
-    Person,
-    Place,
-    Run,
-    Schema,
-    Shares,
-    Time,
-    Value,
-)
+from sfumato.schema import AnyColumn, Run, Schema
 
 LETTERS = st.characters(codec="utf-8", exclude_categories=("C", "Z"), exclude_characters="@")
 WORDS = st.text(LETTERS, min_size=1, max_size=6)

@@ -44,6 +44,9 @@ def test_what_is_decoded_is_encoded_to_the_same_bin(column, seed):
 
 @given(numbers(), st.integers(0, 2**32))
 @settings(max_examples=200)
+@example(sf.Number(name="x", edges=(1.0, 1.0000000000000002, 2.0), closed="right"), 0)
+@example(sf.Number(name="x", edges=(1.0000000000000002, 1.0000000000000004, 2.0)), 0)
+@example(sf.Number(name="x", edges=(1.0000000000000002, 1.0000000000000004, 2.0), decode="uniform"), 0)
 def test_a_decoded_number_lies_between_the_edges_of_its_bin(column, seed):
     """Read directly: on the right side of both edges, whole where it must be, and never a marker by accident."""
     codes = np.tile(np.arange(column.size()), 20)

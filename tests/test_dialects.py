@@ -107,6 +107,23 @@ def test_names_of_values_are_kept_and_the_largest_limit_of_the_runs_counts():
     assert load({"schema": {**ID, "a": entry}}).max_records_per_person is None
 
 
+def test_a_file_without_kinds_is_of_the_second_sprint_and_closed_on_the_right():
+    """The known bins of its numbers, whatever min and max say; the third sprint's are closed on the left."""
+    second = load(
+        {"schema": {"AGE": {"dtype": "uint8", "min": 0, "max": 135}, "SEX": {"dtype": "uint8", "values": [1, 2]}}}
+    )
+    assert second["AGE"].bins[:2] == ("(−∞, 20]", "(20, 25]")
+    assert second["AGE"].size() == 18
+    assert second.person.name == "sim_individual_id"
+    third = load({"schema": {**ID, "fare": {"dtype": "int16", "kind": "numeric", "min": -1, "max": 9900}}})
+    assert third["fare"].bins[:2] == ("[−∞, 0)", "[0, 10)")
+    assert third["fare"].size() == 11
+    first = load({"schema": {"periods": [{"year": 2019, "month": 7}], "neighborhood": [{"name": "Abell", "code": 4}]}})
+    assert (first.names, first.person.name) == (("period", "neighborhood"), "sim_resident")
+    assert (first["period"].bins, first["neighborhood"].bins) == (("2019-07",), (4,))
+    assert first["neighborhood"].title(0) == "Abell"
+
+
 def test_later_tools_codes_and_bins_are_understood():
     """`codes` run along the values and say nothing new; `bins` are the edges of a number."""
     schema = load(

@@ -9,8 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.columns import Binned
 from sfumato.errors import InputError
-from sfumato.schema import Binned, dumps
+from sfumato.schema import dumps
 from tests.strategies import TEXTS, binned, inside, numbers, schemas
 
 

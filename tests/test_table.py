@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato import Category, InputError, Marginal, Number, Period, Person, Schema, Table, Time
-from sfumato.schema import Place
+from sfumato.columns import Place
 from tests import slow
 from tests.conftest import OnEngine
 

@@ -4,7 +4,7 @@
 >>> import sfumato as sf
 >>> schema = sf.Schema(columns=(sf.Person(name="who"), sf.Category(name="area", values=(1, 2, 3))))
 >>> data = pa.table({"who": [1, 1, 2, 3], "area": [1, 2, 2, 3]})
->>> vault = sf.Vault.open(data, schema, sf.Budget(epsilon=1.0), ledger=":memory:")
+>>> vault = sf.Vault.open(data, schema, sf.Budget(epsilon=100.0), ledger=":memory:")
 >>> model = sf.NMD(bound=sf.records(2)).fit(vault)
 >>> model.to_table(records=100).num_rows
 100
@@ -12,6 +12,7 @@
 
 from sfumato._version import __version__
 from sfumato.bounds import Bound, l2, records, weight
+from sfumato.columns import Category, Number, Period, Person, Place, Shares, Time
 from sfumato.errors import BudgetError, InputError, RunError, SfumatoError
 from sfumato.marginal import Axis, Counts, Marginal
 from sfumato.models import HistogramModel, Model, load_model
@@ -19,7 +20,7 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.privacy.vault import Vault
-from sfumato.schema import Category, Number, Period, Person, Place, Schema, Shares, Time
+from sfumato.schema import Schema
 from sfumato.synthesizers import NMD, Synthesizer
 from sfumato.table import Table
 

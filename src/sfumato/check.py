@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from sfumato.coding import Encoding, as_text, quote
-from sfumato.schema import Binned
+from sfumato.columns import Binned
+from sfumato.errors import one_line
 from sfumato.table import Table
 
 if TYPE_CHECKING:
@@ -129,7 +130,8 @@ def render(found: Check) -> RenderableType:
         grid.add_column("commonest values")
         for c in odd:
             examples = ", ".join(f"{value} ({n:,})" for value, n in c.examples)
-            grid.add_row(c.column, f"{c.outside:,}", f"{c.outside / max(1, found.records):.2%}", examples)
+            share = f"{c.outside / max(1, found.records):.2%}"
+            grid.add_row(*(Text(one_line(cell)) for cell in (c.column, f"{c.outside:,}", share, examples)))
         lines.append(grid)
     if found.clean:
         lines.append(Text("Every record has a person and fits the schema.", style="green"))

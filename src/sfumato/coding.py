@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sfumato.columns import Binned, Category, Floats, Ints, Number, Time, Value
 from sfumato.errors import InputError
-from sfumato.schema import Binned, Category, Floats, Ints, Number, Time, Value
 
 if TYPE_CHECKING:
     import pyarrow as pa

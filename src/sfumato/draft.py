@@ -30,11 +30,50 @@ _ENOUGH = 0.99  # of the values that are there must be numbers or times for a co
 _NOTHING = "('', 'nan', 'null', 'none', 'na', 'n/a', '-')"  # what tools write into a number that is not there
 
 _PEOPLE = set(
-    "person resident driver taxi user customer card tail tailnum vehicle device bike rider passenger member".split()
+    [
+        "person",
+        "resident",
+        "driver",
+        "taxi",
+        "user",
+        "customer",
+        "card",
+        "tail",
+        "tailnum",
+        "vehicle",
+        "device",
+        "bike",
+        "rider",
+        "passenger",
+        "member",
+    ]
 )
 _PLACES = set(
-    "area zone neighborhood neighbourhood community tract district puma county borough ward precinct beat station stop "
-    "region city town airport dest destination origin place".split()
+    [
+        "area",
+        "zone",
+        "neighborhood",
+        "neighbourhood",
+        "community",
+        "tract",
+        "district",
+        "puma",
+        "county",
+        "borough",
+        "ward",
+        "precinct",
+        "beat",
+        "station",
+        "stop",
+        "region",
+        "city",
+        "town",
+        "airport",
+        "dest",
+        "destination",
+        "origin",
+        "place",
+    ]
 )
 _CODES = {"id", "code", "type", "kind", "class", "category", "group", "company", "route", "line", "shift", "status"}
 _COORDINATES = {"lat", "latitude", "lon", "lng", "long", "longitude", "easting", "northing", "geom", "geometry"}
@@ -190,7 +229,7 @@ def _columns(engine: Engine, column: _Seen) -> tuple[list[dict[str, Any]], str]:
     words = column.words
     if column.given == 0:
         return [], "left out: empty"
-    if words & _COORDINATES and (column.is_number or column.distinct > MAX_CODES) or _is_geometry(engine, column):
+    if (words & _COORDINATES and (column.is_number or column.distinct > MAX_CODES)) or _is_geometry(engine, column):
         return [], "left out: coordinates; name the area that a point lies in"
     pattern = _time_format(engine, column)
     if pattern is not False:
@@ -210,7 +249,7 @@ def _of_numbers(engine: Engine, column: _Seen) -> tuple[list[dict[str, Any]], st
         return [found], f"{len(found['values'])} values of the calendar"
     if column.whole and _is_clock(engine, column):
         return [_clock(column)], "a time of day written as HHMM: a bin for each hour"
-    if column.whole and words & {"year"} and 1 <= column.low and column.high - column.low < MAX_CODES:
+    if column.whole and words & {"year"} and column.low >= 1 and column.high - column.low < MAX_CODES:
         years = list(range(int(column.low), int(column.high) + 1))
         return [{"kind": "category", "name": column.name, "values": years, "ordered": True}], "years"
     most = MAX_CATEGORIES if column.is_place or words & _CODES else MAX_CODES

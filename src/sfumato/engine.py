@@ -18,6 +18,7 @@ import io
 import itertools
 import os
 import uuid
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
@@ -28,8 +29,13 @@ from sfumato.errors import InputError, RunError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MEMORY = int(os.environ.get("SFUMATO_MEMORY_MB", "1500"))
-"""Memory for an embedded DuckDB, in MB; a table that needs more is counted in several passes."""
+
+def memory() -> int:
+    """Memory for an embedded DuckDB, in MB; a table that needs more is counted in several passes."""
+    text = os.environ.get("SFUMATO_MEMORY_MB", "1500")
+    if not (text.isascii() and text.isdecimal() and int(text) >= 1):
+        raise InputError(f"SFUMATO_MEMORY_MB is {text!r}; set it to a whole number of megabytes, such as 1500")
+    return int(text)
 
 
 class OutOfMemoryError(RunError):
@@ -104,12 +110,13 @@ class DuckEngine:
         import duckdb
 
         self.origin, self._scan = origin, scan
-        settings: dict[str, Any] = {"memory_limit": f"{MEMORY}MB", "temp_directory": ""}
-        self._con = duckdb.connect(config=settings)
-        self._con.execute(
-            "SET TimeZone = 'UTC'; SET preserve_insertion_order = false; SET enable_progress_bar = false; "
-            "SET autoinstall_known_extensions = false"
-        )
+        settings: dict[str, Any] = {"memory_limit": f"{memory()}MB", "temp_directory": ""}
+        with _quiet(origin):
+            self._con = duckdb.connect(config=settings)
+            self._con.execute(
+                "SET TimeZone = 'UTC'; SET preserve_insertion_order = false; SET enable_progress_bar = false; "
+                "SET autoinstall_known_extensions = false"
+            )
         if table is not None:
             _refuse_double(table.column_names, origin)
             self._con.register("source", table)
@@ -314,13 +321,15 @@ def _from_database(file: str, table: str) -> Engine:
 
     if not os.path.isfile(file):
         raise InputError(f"{file} does not exist")
-    if not table:
-        with _quiet(file), duckdb.connect(file, read_only=True) as con:
-            found = [name for (name,) in con.execute("SELECT table_name FROM information_schema.tables").fetchall()]
-        if len(found) != 1:
-            named = f"it has {', '.join(found[:8])}" if found else "it has none"
-            raise InputError(f"{file}: say which table as {file}::TABLE; {named}")
-        table = found[0]
+    with _quiet(file), duckdb.connect(file, read_only=True) as con:
+        listed = "SELECT table_schema, table_name FROM information_schema.tables ORDER BY ALL"
+        found = [name if schema == "main" else f"{schema}.{name}" for schema, name in con.execute(listed).fetchall()]
+    named = f"it has {', '.join(found[:8])}{' …' if len(found) > 8 else ''}" if found else "it has none"
+    if not table and len(found) != 1:
+        raise InputError(f"{file}: say which table as {file}::TABLE; {named}")
+    table = table or found[0]
+    if table.removeprefix("main.").lower() not in [name.lower() for name in found]:
+        raise InputError(f"{file}::{table}: the database has no table '{table}'; {named}")
     path = ".".join(quote(part) for part in table.split("."))
     return DuckEngine(f"{file}::{table}", scan=f"held.{path}", attach=file)
 
@@ -331,12 +340,21 @@ def _csv_scan(files: Sequence[str], listed: str) -> str:
     for other in files[1:]:
         if _header(other) != (encoding, delimiter, names):
             raise InputError(f"{other} has another header than {files[0]}; files read together need the same columns")
+    for compressed in (f for f in files if f.endswith(".gz")):
+        _check_whole(compressed)
     columns = ", ".join(f"{literal(n)}: 'VARCHAR'" for n in names)
     return (
         f"read_csv({listed}, columns = {{{columns}}}, auto_detect = false, header = true, "
         f"delim = {literal(delimiter)}, quote = '\"', escape = '\"', encoding = {literal(encoding)}, "
         "ignore_errors = true, null_padding = true, strict_mode = false)"
     )
+
+
+def _check_whole(file: str) -> None:
+    """Raise unless a compressed file can be unpacked to its end: one cut short is found before budget is spent."""
+    with _quiet(file), gzip.open(file, "rb") as stream:
+        while stream.read(1 << 22):
+            pass
 
 
 def _header(file: str) -> tuple[str, str, list[str]]:
@@ -378,9 +396,9 @@ def _quiet(origin: str) -> Iterator[None]:
         raise
     except duckdb.OutOfMemoryException:
         raise OutOfMemoryError(
-            f"{origin}: counting needs more than {MEMORY} MB; set SFUMATO_MEMORY_MB higher"
+            f"{origin}: counting needs more than {memory()} MB; set SFUMATO_MEMORY_MB higher"
         ) from None
-    except (OSError, EOFError, duckdb.IOException, duckdb.InvalidInputException) as error:
+    except (OSError, EOFError, zlib.error, duckdb.IOException, duckdb.InvalidInputException) as error:
         raise InputError(
             f"{origin} cannot be read ({type(error).__name__}); is it the kind of file its name says?"
         ) from None

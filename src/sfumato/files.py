@@ -103,8 +103,11 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         raise InputError(f"{target} is a device or a pipe; give the name of a file to write")
     if not target.parent.is_dir():
         raise InputError(f"the folder {target.parent} for {target.name} does not exist; make it first")
-    if not os.access(target.parent, os.W_OK):
-        raise InputError(f"the folder {target.parent} cannot be written to")
+    try:
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+    except OSError as error:
+        raise InputError(f"the folder {target.parent} cannot be written to: {error.strerror or error}") from None
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

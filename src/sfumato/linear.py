@@ -16,9 +16,9 @@ import numpy as np
 
 from sfumato.bounded import bounded_counts, in_groups, in_parts, shrunk
 from sfumato.bounds import UNIT, Bound
+from sfumato.columns import Ints
 from sfumato.errors import InputError
 from sfumato.marginal import Marginal
-from sfumato.schema import Ints
 from sfumato.table import Encoded, Table
 
 if TYPE_CHECKING:

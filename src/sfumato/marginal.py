@@ -3,7 +3,8 @@
 A `Marginal` is a set of columns, each at a level of its hierarchy; its cells are all combinations of bins, numbered
 in row-major order. `Counts` holds one number for each cell.
 
->>> from sfumato.schema import Category, Schema
+>>> from sfumato.columns import Category
+>>> from sfumato.schema import Schema
 >>> schema = Schema(columns=(Category(name="a", values=(1, 2)), Category(name="b", values=("x", "y", "z"))))
 >>> m = Marginal.of("a", "b")
 >>> m.shape(schema), m.size(schema), str(m)
@@ -23,8 +24,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.columns import Binned
 from sfumato.errors import InputError
-from sfumato.schema import Binned, Schema
+from sfumato.schema import Schema
 
 MAX_CELLS = 2**27  # a dense table of counts is 1 GiB then
 

@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from sfumato.bounded import PART, in_groups, in_parts, keyed_hash
 from sfumato.coding import balanced
+from sfumato.columns import Ints
 from sfumato.errors import InputError
 from sfumato.marginal import Axis, Marginal
-from sfumato.schema import Ints, Schema
+from sfumato.schema import Schema
 from sfumato.table import Encoded, Table
 
 

@@ -4,7 +4,8 @@ A record counts in a marginal when it falls into a bin in every column of that m
 out (`sfumato check` shows which). Nothing that a record holds can raise: see `sfumato.coding`.
 
 >>> import pyarrow as pa
->>> from sfumato.schema import Category, Schema
+>>> from sfumato.columns import Category
+>>> from sfumato.schema import Schema
 >>> schema = Schema(columns=(Category(name="area", values=(1, 2, 3)),))
 >>> table = Table.open(pa.table({"area": [1, 1, 3, 99, None]}), schema)
 >>> table.counts([Marginal.of("area")])[0].values.tolist()

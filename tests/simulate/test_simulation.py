@@ -53,7 +53,7 @@ def test_files_hold_the_table(make: Make, tmp_path: Path) -> None:
 
 def test_other_suffix_is_refused_before_anything_is_made(make: Make, tmp_path: Path) -> None:
     """A name that does not say the format leaves no file behind."""
-    with pytest.raises(InputError, match=r"\.parquet, \.csv or \.csv\.gz"):
+    with pytest.raises(InputError, match=r"\.parquet, \.pq, \.csv, \.csv\.gz"):
         make(10).write(tmp_path / "a.xlsx")
     with pytest.raises(InputError, match="does not exist"):
         make(10).write(tmp_path / "none" / "a.csv")

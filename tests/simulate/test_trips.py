@@ -4,8 +4,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from sfumato.columns import Category, Number
 from sfumato.errors import InputError
-from sfumato.schema import Category, Number
 from sfumato.simulate import City, Simulation, taxi
 
 Columns = Mapping[str, npt.NDArray[np.int64]]

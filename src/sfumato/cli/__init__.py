@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import Any
 
@@ -17,8 +18,9 @@ def run() -> None:
     # typer brought click along before it had a copy of its own inside, so its errors are found through typer
     usage_error: Any = typer.BadParameter.__base__
     _speak_any_encoding()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # asked to stop: tidy up as after Ctrl-C
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="sfumato", standalone_mode=False)
         sys.stdout.flush()
     except InputError as error:
         _fail(str(error), 2)

@@ -11,7 +11,8 @@ import typer
 from sfumato.cli.output import Output
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
-_RELEASE, _PREPARE = "From private to public", "Before that"
+_COST, _WRITE = "Privacy", "What to write"
+_RELEASE, _PREPARE = "With private data", "To begin"
 
 app = typer.Typer(
     name="sfumato",
@@ -35,7 +36,10 @@ schema_app = _group("schema", "Draft and show schemas: what each column may hold
 ledger_app = _group("ledger", "See and set what may be spent on a dataset.", _RELEASE)
 
 Data = Annotated[
-    str, typer.Argument(help="CSV, Parquet, a quoted pattern such as 'trips/*.parquet', or file.duckdb::table.")
+    str,
+    typer.Argument(
+        metavar="DATA", help="CSV, Parquet, a quoted pattern such as 'trips/*.parquet', or file.duckdb::table."
+    ),
 ]
 SchemaFile = Annotated[Path, typer.Option("--schema", help="The schema, or a parameters.json of the challenge.")]
 Out = Annotated[Path, typer.Option("--out", help="The file to write: .parquet, .csv or .csv.gz.")]
@@ -188,7 +192,10 @@ def schema_draft(
 
 
 @schema_app.command("show")
-def schema_show(schema: Annotated[Path, typer.Argument(help="A schema.")], as_json: Json = False) -> None:
+def schema_show(
+    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="A schema, or a parameters.json.")],
+    as_json: Json = False,
+) -> None:
     """Print a schema's columns, bins and levels; --json prints it in Sfumato's own form."""
     from sfumato.cli.views import schema_table
     from sfumato.schema import Schema
@@ -219,20 +226,36 @@ def synthesize(
     data: Data,
     schema: SchemaFile,
     method: Annotated[str, typer.Option(help="The synthesizer: nmd.")],
-    epsilon: Annotated[float, typer.Option(help="The privacy budget ε, above 0; 1 is strong, 10 is weak.")],
-    out: Annotated[Path | None, typer.Option("--out", help="The synthetic records: .parquet, .csv or .csv.gz.")] = None,
-    delta: Annotated[float, typer.Option(help="The privacy budget δ; far below 1 / number of persons.")] = 0.0,
-    ledger: Annotated[Path | None, typer.Option(help="The ledger; beside the data unless told.")] = None,
-    account: Annotated[str, typer.Option(help="The dataset's name in the ledger.")] = "data",
-    model_out: Annotated[Path | None, typer.Option(help="Where to keep the model, to sample from it later.")] = None,
-    records: Annotated[
-        str | None, typer.Option(help="How many synthetic records; else as many as the model says.")
+    epsilon: Annotated[
+        float, typer.Option(help="The privacy budget ε, above 0; 1 is strong, 10 is weak.", rich_help_panel=_COST)
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="The synthetic records: .parquet, .csv or .csv.gz.", rich_help_panel=_WRITE),
     ] = None,
-    bound: Annotated[str | None, typer.Option(help="How a person is capped: records:20, weight:150, l2:25.")] = None,
+    delta: Annotated[
+        float, typer.Option(help="The privacy budget δ; far below 1 / number of persons.", rich_help_panel=_COST)
+    ] = 0.0,
+    ledger: Annotated[
+        Path | None, typer.Option(help="The ledger; beside the data unless told.", rich_help_panel=_COST)
+    ] = None,
+    account: Annotated[str, typer.Option(help="The dataset's name in the ledger.", rich_help_panel=_COST)] = "data",
+    model_out: Annotated[
+        Path | None, typer.Option(help="Where to keep the model, to sample from it later.", rich_help_panel=_WRITE)
+    ] = None,
+    records: Annotated[
+        str | None,
+        typer.Option(help="How many synthetic records; else as many as the model says.", rich_help_panel=_WRITE),
+    ] = None,
+    bound: Annotated[
+        str | None, typer.Option(help="How a person is capped: records:20, weight:150, l2:25.", rich_help_panel=_COST)
+    ] = None,
     marginal: Annotated[
         str | None, typer.Option(help="The columns to keep, each at a level: area,hour or area@district,hour.")
     ] = None,
-    unit: Annotated[str, typer.Option(help="person, or record where no column says whose a record is.")] = "person",
+    unit: Annotated[
+        str, typer.Option(help="person, or record where no column says whose a record is.", rich_help_panel=_COST)
+    ] = "person",
     seed: Annotated[int | None, typer.Option(help="Repeatable noise, for tests: NOT PRIVATE.")] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Print plan, bounds, noise and cost; read and spend nothing.")
@@ -242,8 +265,9 @@ def synthesize(
 ) -> None:
     """Synthetic records of a private table, with a differential privacy guarantee for every person in it.
 
-    All is checked before anything is spent, and what is spent is in the ledger before the first answer is given. Look
-    first with --explain, which reads and spends nothing:
+    Everything is checked before anything is spent, and what is spent is on record before the first answer.
+
+    Look first with --explain, which reads and spends nothing:
 
     sfumato synthesize trips.parquet --schema schema.json --method nmd --marginal area,hour --epsilon 1 --explain
     """
@@ -258,7 +282,7 @@ def synthesize(
 
 @app.command(rich_help_panel=_RELEASE)
 def sample(
-    model: Annotated[Path, typer.Argument(help="A model that synthesize kept.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that synthesize kept.")],
     out: Out,
     records: Annotated[str | None, typer.Option(help="How many records; else as many as the model says.")] = None,
     seed: Annotated[int | None, typer.Option(help="Repeat the same sample; costs no privacy.")] = None,
@@ -283,7 +307,7 @@ def sample(
 
 # ---------------------------------------------------------------------- ledger
 
-LedgerFile = Annotated[Path, typer.Argument(help="A ledger.")]
+LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="A ledger.")]
 
 
 @ledger_app.command("show")
@@ -318,11 +342,14 @@ def ledger_cap(
     quiet: Quiet = False,
 ) -> None:
     """Set the most that may ever be spent on a dataset; the change is on record."""
+    from sfumato.privacy.book import account_name
     from sfumato.privacy.budget import Budget
     from sfumato.privacy.ledger import Ledger
 
+    cap = Budget(epsilon, delta)
+    account_name(account)
     with Ledger.open(ledger) as book:
-        book.set_cap(account, Budget(epsilon, delta))
+        book.set_cap(account, cap)
     Output(quiet).say(f"{ledger}: the cap of '{account}' is now ε = {epsilon:g}, δ = {delta:g}")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.cli.output import Output
+from sfumato.columns import Place
 from sfumato.errors import InputError
 from sfumato.export import write_batches
 from sfumato.marginal import Counts, Marginal
@@ -16,7 +17,7 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.explain import explanation, promise
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.vault import Vault
-from sfumato.schema import Place, Schema
+from sfumato.schema import Schema
 from sfumato.synthesizers import NMD
 from sfumato.table import Table
 

@@ -16,6 +16,7 @@ from sfumato.errors import InputError
 from sfumato.export import check_target, write_batches
 from sfumato.files import check_writable
 from sfumato.models import Model
+from sfumato.privacy.book import account_name
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.explain import explanation, promise
 from sfumato.privacy.vault import Vault, protected
@@ -24,6 +25,8 @@ from sfumato.synthesizers import METHODS, Synthesizer
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+MOST = 10**12  # records that may be asked for; nobody has the disk for more
 
 
 @dataclass(frozen=True)
@@ -93,10 +96,15 @@ def _write(request: Request, model: Model, vault: Vault, seconds: float, output:
 
 def write_sample(model: Model, out: Path, records: int | None, seed: int | None, output: Output) -> int:
     """The number of records written from a model."""
-    if records is not None and records < 0:
-        raise InputError(f"--records is {records}; give a number from 0 on")
+    check_records(records)
     with output.counting("writing records", records) as advance:
         return write_batches(_told(model.sample(records, seed), advance), out, model.provenance.to_dict())
+
+
+def check_records(records: int | None) -> None:
+    """Raise unless so many records can be asked for."""
+    if records is not None and not 0 <= records <= MOST:
+        raise InputError(f"--records is {records:,}; give a number from 0 to {MOST:,}")
 
 
 def _told(batches: Iterator[pa.RecordBatch], advance: Any) -> Iterator[pa.RecordBatch]:
@@ -109,8 +117,10 @@ def _check_targets(request: Request) -> None:
     """Raise unless all that is to be written can be, before any budget is spent."""
     if request.out is None and request.model_out is None:
         raise InputError("say where the result goes: --out FILE for records, --model-out FILE for the model, or both")
-    if request.records is not None and request.records < 0:
-        raise InputError(f"--records is {request.records}; give a number from 0 on")
+    check_records(request.records)
+    account_name(request.account)
+    if request.seed is not None and request.seed < 0:
+        raise InputError(f"--seed is {request.seed}; give a whole number from 0 on")
     if request.out is not None:
         check_target(request.out)
     if request.model_out is not None:

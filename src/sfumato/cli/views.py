@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sfumato.columns import Binned, Value
 from sfumato.errors import one_line
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.plan import Plan
-from sfumato.schema import Binned, Schema, Value
+from sfumato.schema import Schema
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from sfumato.coding import decoder
+from sfumato.columns import Ints
 from sfumato.errors import InputError
 from sfumato.marginal import Axis, Counts, Marginal
 from sfumato.models.base import Array, Stored
 from sfumato.privacy.provenance import Provenance
-from sfumato.schema import Ints, Schema
+from sfumato.schema import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa

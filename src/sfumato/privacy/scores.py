@@ -21,9 +21,9 @@ from typing import Protocol
 import numpy as np
 
 from sfumato.bounds import UNIT, Bound
+from sfumato.columns import Floats
 from sfumato.errors import InputError
 from sfumato.marginal import Counts, Marginal
-from sfumato.schema import Floats
 
 
 class Score(Protocol):

@@ -39,7 +39,8 @@ from numpy.random import Generator
 from sfumato._version import __version__
 from sfumato.bounded import bounded_counts
 from sfumato.bounds import UNIT, records
-from sfumato.errors import InputError
+from sfumato.columns import Floats, Ints
+from sfumato.errors import InputError, RunError
 from sfumato.linear import column_norm, linear_answers, on_lattice
 from sfumato.marginal import Marginal
 from sfumato.privacy.budget import Budget
@@ -47,7 +48,7 @@ from sfumato.privacy.ledger import DEFAULT_ACCOUNT, Charge, Ledger
 from sfumato.privacy.noise import discrete_laplace, generator, rounded_gaussian
 from sfumato.privacy.plan import MECHANISM, Histogram, Linear, Persons, Plan, Priced, Question, Scores
 from sfumato.privacy.provenance import Provenance
-from sfumato.schema import Floats, Ints, Schema
+from sfumato.schema import Schema
 from sfumato.table import Table
 
 
@@ -197,7 +198,13 @@ class Answers:
 
     def _give(self, name: str, priced: Priced, matrix: object) -> Noisy:
         if name not in self._given:
-            self._given[name] = _noisy(_HELD[self._vault], priced, matrix)
+            try:
+                self._given[name] = _noisy(_HELD[self._vault], priced, matrix)
+            except (InputError, RunError) as error:
+                if matrix is not None:
+                    raise
+                spent = f"release {self.provenance.release} was charged before and stays in the ledger"
+                raise type(error)(f"{error}; {spent}") from None
         return self._given[name]
 
 
@@ -277,7 +284,7 @@ def _ledger_path(data: Any, ledger: str | os.PathLike[str] | None) -> str | os.P
         file = os.fspath(data).partition("::")[0]
         if os.path.isfile(file):
             return Path(file).with_suffix(".ledger")
-    raise InputError('say where the ledger is: ledger="city.ledger", or ledger=":memory:" to try things out')
+    raise InputError('say where the ledger is: --ledger city.ledger, or ledger="city.ledger" in Python')
 
 
 def _charge(priced: Priced) -> Charge:

@@ -12,8 +12,9 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.columns import Category, Person, Place, Time
 from sfumato.errors import InputError
-from sfumato.schema import AnyColumn, Category, Person, Place, Schema, Time
+from sfumato.schema import AnyColumn, Schema
 from sfumato.simulate.city import City
 from sfumato.simulate.draws import Rows, check_counts, check_seed, generator
 from sfumato.simulate.simulation import Columns, Simulation

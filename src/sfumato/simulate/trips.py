@@ -13,8 +13,9 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.columns import Category, Number, Person, Place
 from sfumato.errors import InputError
-from sfumato.schema import AnyColumn, Category, Number, Person, Place, Schema
+from sfumato.schema import AnyColumn, Schema
 from sfumato.simulate import meter
 from sfumato.simulate.city import City
 from sfumato.simulate.clock import DAYS, SHIFTS, Clock, classes
