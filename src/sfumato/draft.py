@@ -29,52 +29,15 @@ _BINS = 12  # of a number, about
 _ENOUGH = 0.99  # of the values that are there must be numbers or times for a column of text to count as such
 _NOTHING = "('', 'nan', 'null', 'none', 'na', 'n/a', '-')"  # what tools write into a number that is not there
 
-_PEOPLE = set(
-    [
-        "person",
-        "resident",
-        "driver",
-        "taxi",
-        "user",
-        "customer",
-        "card",
-        "tail",
-        "tailnum",
-        "vehicle",
-        "device",
-        "bike",
-        "rider",
-        "passenger",
-        "member",
-    ]
-)
-_PLACES = set(
-    [
-        "area",
-        "zone",
-        "neighborhood",
-        "neighbourhood",
-        "community",
-        "tract",
-        "district",
-        "puma",
-        "county",
-        "borough",
-        "ward",
-        "precinct",
-        "beat",
-        "station",
-        "stop",
-        "region",
-        "city",
-        "town",
-        "airport",
-        "dest",
-        "destination",
-        "origin",
-        "place",
-    ]
-)
+_PEOPLE = {
+    "person", "resident", "driver", "taxi", "user", "customer", "card", "tail", "tailnum", "vehicle", "device",
+    "bike", "rider", "passenger", "member"
+}  # fmt: skip
+_PLACES = {
+    "area", "zone", "neighborhood", "neighbourhood", "community", "tract", "district", "puma", "county",
+    "borough", "ward", "precinct", "beat", "station", "stop", "region", "city", "town", "airport", "dest",
+    "destination", "origin", "place"
+}  # fmt: skip
 _CODES = {"id", "code", "type", "kind", "class", "category", "group", "company", "route", "line", "shift", "status"}
 _COORDINATES = {"lat", "latitude", "lon", "lng", "long", "longitude", "easting", "northing", "geom", "geometry"}
 _NUMBERS_OF_THINGS = {"id", "number", "nr", "no", "code", "flight", "case", "key", "zip", "zipcode", "postcode"}
@@ -339,7 +302,7 @@ def _values(engine: Engine, column: _Seen, expression: str) -> list[Any]:
 def _codes(engine: Engine, column: _Seen) -> dict[str, Any]:
     """A category of whole numbers; empty cells become a code below all others, -1 where it can be."""
     values = [int(v) for v in _values(engine, column, as_integer(column.sql, column.family))]
-    made = {"kind": _kind(column), "name": column.name, "values": values}
+    made: dict[str, Any] = {"kind": _kind(column), "name": column.name, "values": values}
     if column.numbers < column.records:
         other = min(-1, values[0] - 1)
         made |= {"values": [other, *values], "other": other}
@@ -371,9 +334,8 @@ def _rest(column: _Seen) -> str:
 def _number(engine: Engine, column: _Seen) -> dict[str, Any]:
     number = _finite(column.name, column.family)
     shares = ", ".join(str(i / 100) for i in range(1, 100))
-    row = engine.run(
-        f"SELECT QUANTILE_CONT(x, [{shares}]) AS q FROM (SELECT {number} AS x FROM source AS s) AS e WHERE x IS NOT NULL"
-    ).to_pylist()[0]
+    filled = f"SELECT {number} AS x FROM source AS s WHERE {number} IS NOT NULL"
+    row = engine.run(f"SELECT QUANTILE_CONT(x, [{shares}]) AS q FROM ({filled}) AS e").to_pylist()[0]
     percentiles = row["q"]
     if percentiles[0] == percentiles[-1]:  # nearly all alike, such as tolls of nothing: the rest is what there is
         percentiles = [column.low, *percentiles, column.high]

@@ -109,8 +109,7 @@ def test_endings(name: str, city: Path, sfumato: Sfumato) -> None:
         table = pq.read_table(name)
         about = json.loads(table.schema.metadata[b"sfumato"])
     else:
-        opened = gzip.open(name) if name.endswith(".gz") else open(name, "rb")
-        with opened as file:
+        with gzip.open(name) if name.endswith(".gz") else open(name, "rb") as file:
             table = pyarrow.csv.read_csv(file)
         about = json.loads(Path(f"{name}.about.json").read_text())
     assert table.num_rows == 50

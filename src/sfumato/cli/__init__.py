@@ -7,6 +7,8 @@ import signal
 import sys
 from typing import Any
 
+_STOPPED = 130  # the exit code of what Ctrl-C ended
+
 
 def run() -> None:
     """The `sfumato` command: errors become one sentence, with exit code 2 for bad input and 1 for a failed run."""
@@ -29,7 +31,7 @@ def run() -> None:
     except usage_error as error:
         _fail_usage(error)
     except (KeyboardInterrupt, typer.Abort):
-        _fail("stopped; nothing half-written is left", 130)
+        _fail_stopped()
     except BrokenPipeError:  # whoever read the output has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
@@ -41,6 +43,8 @@ def run() -> None:
         # the text of an unforeseen error may quote private data, so only its kind is told
         _fail(f"an unforeseen {type(error).__name__} stopped the run; SFUMATO_DEBUG=1 shows where", 1)
     else:
+        if code == _STOPPED:  # typer makes Ctrl-C into this code
+            _fail_stopped()
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -59,6 +63,11 @@ def _fail_usage(error: Any) -> None:
     said = said.replace(". Did you mean ", "; did you mean ").replace("\n", " ")
     path = error.ctx.command_path if getattr(error, "ctx", None) else "sfumato"
     _fail(f"{said[:1].lower()}{said[1:]}{'' if said.endswith('?') else ';'} see `{path} --help`", 2)
+
+
+def _fail_stopped() -> None:
+    """Say that Ctrl-C was heard."""
+    _fail("stopped; nothing half-written is left", _STOPPED)
 
 
 def _fail(text: str, code: int) -> None:

@@ -253,6 +253,13 @@ def synthesize(
     marginal: Annotated[
         str | None, typer.Option(help="The columns to keep, each at a level: area,hour or area@district,hour.")
     ] = None,
+    public: Annotated[
+        str | None, typer.Option(help="Data that anyone may see, such as last year's, for methods that learn from it.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the method; give it as often as needed."),
+    ] = None,
     unit: Annotated[
         str, typer.Option(help="person, or record where no column says whose a record is.", rich_help_panel=_COST)
     ] = "person",
@@ -275,7 +282,7 @@ def synthesize(
 
     request = Request(
         data, schema, method, epsilon, delta, out, ledger, account, model_out,
-        _number(records, "--records"), bound, marginal, unit, seed, explain,
+        _number(records, "--records"), bound, marginal, unit, seed, explain, public, tuple(settings or ()),
     )  # fmt: skip
     run_synthesis(request, Output(quiet, as_json))
 

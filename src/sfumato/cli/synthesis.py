@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.bounds import Bound
 from sfumato.cli.output import Output
+from sfumato.cli.settings import parse_settings, setting_names
 from sfumato.cli.targets import check_apart, files_of
 from sfumato.cli.views import plan_data
 from sfumato.errors import InputError
@@ -20,6 +21,7 @@ from sfumato.privacy.book import account_name
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.explain import explanation, promise
 from sfumato.privacy.vault import Vault, protected
+from sfumato.public import Public
 from sfumato.schema import Schema
 from sfumato.synthesizers import METHODS, Synthesizer
 
@@ -48,6 +50,8 @@ class Request:
     unit: str
     seed: int | None
     explain: bool
+    public: str | None = None
+    settings: tuple[str, ...] = ()
 
 
 def run_synthesis(request: Request, output: Output) -> None:
@@ -62,6 +66,7 @@ def run_synthesis(request: Request, output: Output) -> None:
         output.result(plan_data(plan, schema, budget, unit), explanation(plan, schema, budget, unit))
         return
     _check_targets(request)
+    public = None if request.public is None else Public.open(request.public, schema)
     vault = Vault.open(
         request.data,
         schema,
@@ -76,7 +81,7 @@ def run_synthesis(request: Request, output: Output) -> None:
         output.warn("--seed makes the noise repeatable: this release is NOT PRIVATE; publish nothing from it")
     started = time.perf_counter()
     with output.working("asking the vault"):
-        model = method.fit(vault)
+        model = method.fit(vault, public)
     _write(request, model, vault, time.perf_counter() - started, output)
 
 
@@ -125,18 +130,27 @@ def _check_targets(request: Request) -> None:
         check_target(request.out)
     if request.model_out is not None:
         check_writable(request.model_out)
-    reads = {"the data": files_of(request.data), "the schema": [request.schema]}
-    held = {"the ledger": [request.ledger]} if request.ledger is not None else {}
-    check_apart({"--out": request.out, "--model-out": request.model_out}, reads | held)
+    inputs: dict[str, Iterable[str | Path]] = {"the data": files_of(request.data), "the schema": [request.schema]}
+    if request.public is not None:
+        inputs["the public data"] = files_of(request.public)
+        private = {os.path.realpath(file) for file in files_of(request.data)}
+        if same := [file for file in files_of(request.public) if os.path.realpath(file) in private]:
+            raise InputError(f"--public {same[0]} is the private data itself; give a table that anyone may see")
+    if request.ledger is not None:
+        inputs["the ledger"] = [request.ledger]
+    check_apart({"--out": request.out, "--model-out": request.model_out}, inputs)
 
 
 def _method(request: Request) -> Synthesizer:
     """The synthesizer with its settings."""
     if request.method not in METHODS:
         raise InputError(f"there is no method '{request.method}'; take one of {', '.join(METHODS)}")
-    settings: dict[str, Any] = {}
-    if request.marginal is not None:
-        settings["marginal"] = tuple(part.strip() for part in request.marginal.split(","))
-    if request.bound is not None:
-        settings["bound"] = Bound.parse(request.bound)
-    return METHODS[request.method](**settings)
+    make = METHODS[request.method]
+    given = list(request.settings)
+    for option in ("marginal", "bound"):
+        if (text := getattr(request, option)) is not None:
+            if option not in setting_names(make):
+                raise InputError(f"method '{request.method}' takes no --{option}")
+            given.append(f"{option}={text}")
+    synthesizer: Synthesizer = make(**parse_settings(make, given, f"method '{request.method}'"))
+    return synthesizer

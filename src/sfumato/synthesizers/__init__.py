@@ -1,10 +1,11 @@
 """The synthesizers, each by the name it has on the command line."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from sfumato.synthesizers.base import Synthesizer
 from sfumato.synthesizers.nmd import NMD
 
-METHODS: Mapping[str, type[NMD]] = {"nmd": NMD}
+METHODS: Mapping[str, Callable[..., Synthesizer]] = {"nmd": NMD}
+"""Frozen dataclasses of settings; each keeps heavy libraries out of its module until it fits."""
 
 __all__ = ["METHODS", "NMD", "Synthesizer"]

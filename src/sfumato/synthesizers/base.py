@@ -19,5 +19,5 @@ class Synthesizer(Protocol):
         ...
 
     def fit(self, vault: Vault, public: Any = None) -> Model:
-        """The model it learned."""
+        """The model it learned; `public` is a table that anyone may see (`sfumato.public.Public.open`), or None."""
         ...
