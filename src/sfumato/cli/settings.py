@@ -50,7 +50,9 @@ def _value(text: str, hint: Any, where: str) -> Any:
     if "tuple" in str(hint) and not isinstance(read, list | dict) and read is not None:
         read = [part.strip() for part in text.split(",")]
     try:
-        return TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True)).validate_python(read)
+        return TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True, allow_inf_nan=False)).validate_python(
+            read
+        )
     except ValidationError as error:
         raise InputError(f"{where}: {error.errors()[0]['msg'].lower()}") from None
 
