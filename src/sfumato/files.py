@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import stat
 import tempfile
 from collections import Counter
@@ -71,13 +72,9 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A path beside `path` to write to; it takes the name of `path` when all went well, and vanishes otherwise."""
     target = Path(path)
     check_writable(target)
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", suffix=".part", dir=target.parent)
-    except OSError as error:
-        raise RunError(f"{target} could not be written: {error.strerror or error}") from None
-    os.close(handle)
-    beside = Path(name)
-    try:
+    beside = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.part")
+    try:  # the file is made inside, so that a stop at any moment takes it away again
+        os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         yield beside
         _sync(beside)
         beside.chmod(_mode(target))
