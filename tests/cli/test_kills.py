@@ -82,7 +82,7 @@ def test_asked_to_stop(how: signal.Signals, city: Path) -> None:
         os.kill(running.pid, how)
         _, said = running.communicate(timeout=30)
     ended = running.returncode
-    # an interrupt that passes through an `eval` makes Python end itself by SIGINT after its own exit: 130 to a shell too
+    # an interrupt inside an `eval` makes Python end by SIGINT after its own exit: to a shell that is 130 too
     assert (128 - ended if ended < 0 else ended) == 130
     assert said == b"error: stopped; nothing half-written is left\n"
     assert sorted(p.name for p in city.iterdir()) == ["l", "m", "schema.json", "trips.parquet"]
