@@ -81,3 +81,10 @@ def test_bad_matrices_are_refused(bad: np.ndarray) -> None:
     """A matrix has a column for each cell and finite entries."""
     with pytest.raises(InputError, match="matrix"):
         on_lattice(bad, MARGINAL, 12)
+
+
+def test_an_entry_in_several_parts_counts_as_their_sum() -> None:
+    """A sparse matrix may hold one entry in pieces; the norm of its column is that of the whole."""
+    pieces = csr_array((np.full(4, 0.5), np.zeros(4, np.int64), np.array([0, 4])), shape=(1, 12))
+    assert column_norm(on_lattice(pieces, MARGINAL, 12), 2) == 2.0
+    assert len(pieces.data) == 4, "the caller's matrix is left alone"

@@ -213,3 +213,32 @@ def test_nan_behind_a_relation_over_parquet_is_seen_too(tmp_path: Path) -> None:
     with Table.open(duckdb.connect().read_parquet(str(tmp_path / "x.parquet")), schema) as opened:
         (counts,) = opened.counts([Marginal.of("x")])
     assert counts.values.tolist() == [50, 100, 50]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_no_timestamp_or_date_raises(unit: str) -> None:
+    """Moments beyond the reach of a finer unit fall into no bin; they stop no query."""
+    schema = Schema(
+        columns=(Time(name="day", source="at", part="weekday"), Time(name="hour", source="at", part="hour"))
+    )
+    far = [0, 2**62, -(2**62), 2**63 - 1, -(2**63) + 1]
+    days, hours = Table.open(pa.table({"at": pa.array(far, pa.timestamp(unit))}), schema).counts(
+        [Marginal.of("day"), Marginal.of("hour")]
+    )
+    assert days.values[3] >= 1
+    assert hours.values[0] >= 1
+    dates = pa.table({"at": pa.array([0, 2**31 - 3, 120_000_000], pa.date32())})
+    (found,) = Table.open(dates, schema).counts([Marginal.of("day")])
+    assert found.values.sum() >= 1
+
+
+def test_no_year_raises() -> None:
+    """Years and months of any size, the least number of 64 bits among them, fall into no bin or into theirs."""
+    schema = Schema(columns=(Time(name="when", part="year_month", year="y", month="m", months=((2024, 1),)),))
+    edge = [2024, -(2**63), 2**63 - 1, 0, None]
+    (found,) = Table.open(pa.table({"y": edge, "m": [1] * len(edge)}), schema).counts([Marginal.of("when")])
+    assert found.values.tolist() == [1]
+    (found,) = Table.open(pa.table({"y": [2024] * len(edge), "m": [1, *edge[1:]]}), schema).counts(
+        [Marginal.of("when")]
+    )
+    assert found.values.tolist() == [1]

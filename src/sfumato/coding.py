@@ -108,7 +108,8 @@ class Encoding:
         if len(inputs) == 2:
             year, month = (as_integer(*given) for given in inputs)
             ordinals = [12 * y + m - 1 for y, m in column.months]
-            guarded = f"CASE WHEN {month} BETWEEN 1 AND 12 AND ABS({year}) < 100000 THEN {year} * 12 + {month} - 1 END"
+            sensible = f"{month} BETWEEN 1 AND 12 AND {year} BETWEEN 1 AND 9999"  # ABS would raise for -2^63
+            guarded = f"CASE WHEN {sensible} THEN {year} * 12 + {month} - 1 END"
             return self._integer_code(ordinals, self.value(guarded), at)
         sql, family = inputs[0]
         ready = None if family == "time" else self._ready_code(column, sql, family, at)
@@ -237,7 +238,7 @@ def as_person(sql: str, family: Family) -> str:
 def as_timestamp(sql: str, family: Family, pattern: str | None) -> str:
     """A column as a timestamp, NULL where it holds none."""
     if family == "time":
-        return f"CAST({sql} AS TIMESTAMP)"
+        return f"TRY_CAST({sql} AS TIMESTAMP)"  # finer units do not reach as far as coarser ones and dates
     if pattern is not None:
         return f"TRY_STRPTIME({as_text(sql, family)}, {literal(pattern)})"
     return f"TRY_CAST({as_text(sql, family)} AS TIMESTAMP)"

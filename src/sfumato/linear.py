@@ -29,7 +29,8 @@ def on_lattice(matrix: object, marginal: Marginal, cells: int) -> csr_array:
     """The matrix in whole units of the lattice, a row for each question."""
     from scipy.sparse import csr_array
 
-    sparse = csr_array(matrix)
+    sparse = csr_array(matrix, copy=True)
+    sparse.sum_duplicates()  # an entry in several parts would pass for several small ones when norms are taken
     if sparse.ndim != 2 or sparse.shape[1] != cells:
         raise InputError(f"the matrix has shape {sparse.shape}; the marginal {marginal} needs {cells} columns")
     if not np.isfinite(sparse.data).all() or (np.abs(sparse.data) > 256).any():

@@ -108,6 +108,8 @@ class ByLabel:
 
     def bins(self, schema: Schema) -> int:
         """One more than the largest label."""
+        if self.labels.shape != self.marginal.shape(schema):
+            raise InputError(f"the labels have shape {self.labels.shape}, not that of the marginal {self.marginal}")
         return int(self.labels.max()) + 1
 
     def columns(self, schema: Schema) -> tuple[str, ...]:
@@ -118,8 +120,7 @@ class ByLabel:
         """How many persons have each label as their most frequent one."""
         import pyarrow as pa
 
-        if self.labels.shape != self.marginal.shape(table.schema):
-            raise InputError(f"the labels have shape {self.labels.shape}, not that of the marginal {self.marginal}")
+        bins = self.bins(table.schema)
         encoded = Encoded(table, [self.marginal], person=True)
         flat = self.labels.reshape(-1).astype(np.int64)
         cells = np.flatnonzero(flat >= 0)
@@ -128,7 +129,7 @@ class ByLabel:
             "JOIN labels AS l ON g.cell = l.at GROUP BY person, label"
         )
         labels = pa.table({"at": cells, "label": flat[cells]})
-        return _fill(table, _winners(votes, key), self.bins(table.schema), labels=labels)
+        return _fill(table, _winners(votes, key), bins, labels=labels)
 
 
 def _winners(votes: str, key: str) -> str:

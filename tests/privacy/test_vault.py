@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import os
+import pickle
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,10 +18,12 @@ from hypothesis import given, settings
 import sfumato as sf
 from sfumato import Axis, Marginal
 from sfumato.bounds import UNIT
-from sfumato.persons import ByRecords, ByValue
+from sfumato.persons import ByLabel, ByRecords, ByValue
+from sfumato.privacy import noise, plan
 from sfumato.privacy.budget import GaussianCost, PureCost, compose
-from sfumato.privacy.plan import Histogram, Linear, Persons, Plan, Question, Scores
+from sfumato.privacy.plan import Histogram, Linear, Persons, Plan, Priced, Question, Scores
 from sfumato.privacy.scores import Dependence
+from sfumato.privacy.vault import Answers
 from sfumato.table import Table
 from tests.conftest import OnEngine
 from tests.test_bounded import SCHEMA, people, tables, without
@@ -259,6 +269,139 @@ def test_shares_are_relative() -> None:
     assert isinstance(a, GaussianCost)
     assert isinstance(b, GaussianCost)
     assert b.mu**2 == pytest.approx(3 * a.mu**2)
+
+
+# ---------------------------------------------------------------------- once, whatever one tries
+
+
+def test_many_threads_get_one_answer() -> None:
+    """Threads that ask at the same moment share one draw of noise, and one matrix is answered."""
+    answers = opened(people([3, 4], 1), seed=None).ask(every_question())
+    gate = threading.Barrier(8)
+
+    def ask(i: int) -> tuple[int, bool]:
+        gate.wait()
+        noisy = id(answers["gauss"])
+        gate.wait()
+        try:
+            answers.linear("sums", np.eye(12)[:, ::-1] if i % 2 else np.eye(12))
+        except sf.InputError:
+            return noisy, False
+        return noisy, True
+
+    with ThreadPoolExecutor(8) as pool:
+        got = list(pool.map(ask, range(8)))
+    assert len({noisy for noisy, _ in got}) == 1
+    assert sum(answered for _, answered in got) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_fork_gets_no_answers() -> None:
+    """A forked process would carry the noise along: asked for another question it would give the same noise."""
+    vault = opened(people([3, 4], 1), seed=None)
+    answers = vault.ask(every_question())
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:  # pragma: no cover - in another process
+        said = b""
+        for ask in (lambda: answers["gauss"], lambda: vault.ask(every_question())):
+            try:
+                ask()
+                said += b"answered "
+            except sf.InputError as error:
+                said += b"refused " if b"process" in str(error).encode() else b"otherwise "
+        os.write(write, said)
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(read, 100) == b"refused refused "
+    assert answers["gauss"].values.size
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_neither_vault_nor_answers_can_be_copied(how: Callable[[object], object]) -> None:
+    """A copy could be asked what the original was asked already."""
+    vault = opened(people([3, 4], 1), seed=None)
+    for thing in (vault, vault.ask(every_question())):
+        with pytest.raises(sf.InputError, match="cannot be copied or pickled"):
+            how(thing)
+
+
+def test_what_a_vault_promises_cannot_be_changed() -> None:
+    """Neither the mark of seeded noise nor schema, budget or unit: they are those it was opened with."""
+    vault = opened(people([3, 4], 1), seed=1)
+    for name, value in {"private": True, "budget": sf.Budget(99), "schema": NOBODY, "unit": "record"}.items():
+        with pytest.raises(AttributeError, match="fixed"):
+            setattr(vault, name, value)
+    assert not vault.private
+
+
+def test_answers_are_made_by_a_charge_alone() -> None:
+    """Whoever puts answers together by hand, at a noise of their own choice, is refused."""
+    vault = opened(people([3, 4], 1))
+    cheap = {"q": Priced(Histogram("q", AREA, sf.records(3)), PureCost(1e9), 1e-9)}
+    with pytest.raises(sf.InputError, match="charges the ledger"):
+        Answers(vault, cheap, vault.ask(every_question()).provenance, None)
+
+
+# ---------------------------------------------------------------------- refused before anything is spent
+
+
+class Spy:
+    """A labelling from elsewhere: it would be handed the private table."""
+
+    def bins(self, schema: sf.Schema) -> int:
+        return 1
+
+    def columns(self, schema: sf.Schema) -> tuple[str, ...]:
+        return ()
+
+    def count(self, table: Table, key: str) -> np.ndarray:
+        raise AssertionError("the private table was handed out")
+
+
+@dataclass(frozen=True)
+class Cheap(Histogram):
+    """A histogram that says it is less sensitive than it is."""
+
+    @property
+    def l2(self) -> float:
+        return 1e-6
+
+
+LABELS = np.zeros((3, 3), np.int64)
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        (Persons("q", Spy()), "Spy is none of Sfumato's own"),
+        (Cheap("q", AREA, sf.l2(3)), "Cheap is none of Sfumato's own"),
+        (Persons("q", ByValue(Axis("nowhere"))), "no column 'nowhere'"),
+        (Persons("q", ByValue(Axis("area", "nowhere"))), "no level 'nowhere'"),
+        (Persons("q", ByLabel("labels", PAIR, LABELS)), "labels have shape"),
+        (Persons("q", ByLabel("labels", PAIR, np.full((4, 3), -1))), "no bin"),
+        (Linear("q", PAIR, sf.weight(2**20)), "more than .* which is the most there is"),
+    ],
+)
+def test_what_could_not_be_answered_is_refused_before_it_is_charged(tmp_path, question: Question, words: str) -> None:
+    """Labellings that do not fit, parts without a proof, noise that cannot be drawn: one sentence, nothing spent."""
+    path = tmp_path / "l.ledger"
+    vault = opened(people([3], 1), ledger=path)
+    with pytest.raises(sf.InputError, match=words):
+        vault.ask(Plan("t", (question,)))
+    assert sf.Ledger(path).accounts() == []
+
+
+def test_the_largest_noise_is_that_of_the_sampler() -> None:
+    """What a plan lets through can be drawn."""
+    assert plan.LARGEST == noise.LARGEST
+
+
+def test_a_seed_that_is_none_makes_no_ledger(tmp_path) -> None:
+    """A negative seed is refused before the ledger's file is made."""
+    with pytest.raises(sf.InputError, match="seed"):
+        opened(people([3], 1), seed=-1, ledger=tmp_path / "l.ledger")
+    assert list(tmp_path.iterdir()) == []
 
 
 # ---------------------------------------------------------------------- opening

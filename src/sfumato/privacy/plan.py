@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from sfumato.bounds import Bound
+from sfumato.bounds import UNIT, Bound
 from sfumato.errors import InputError
 from sfumato.marginal import Marginal
 from sfumato.persons import Labelling
@@ -26,6 +26,8 @@ from sfumato.privacy.scores import Score
 from sfumato.schema import Schema
 
 Noise = Literal["gaussian", "laplace"]
+_PROVEN = ("sfumato.privacy.plan", "sfumato.persons", "sfumato.privacy.scores")  # see exact figures; carry a proof
+LARGEST = 2.0**50  # lattice units: `sfumato.privacy.noise` draws no larger noise
 MECHANISM = {"gaussian": "rounded gaussian", "laplace": "discrete laplace"}
 
 
@@ -68,12 +70,23 @@ class Question:
         """How each person is bounded, in a few words."""
         return "one bin a person"
 
+    @property
+    def unit(self) -> int:
+        """How many steps of the lattice that its answer lies on make one record."""
+        return UNIT
+
     def cells(self, schema: Schema) -> int | None:
         """How many numbers the answer holds, where that is known before asking."""
         return None
 
     def check(self, schema: Schema) -> None:
         """Raise unless the schema can answer it and its sensitivity is finite."""
+        for part in (self, getattr(self, "labelling", self), getattr(self, "score", self)):
+            if type(part).__module__ not in _PROVEN:
+                raise InputError(
+                    f"question '{self.name}': {type(part).__name__} is none of Sfumato's own, so nothing is known of "
+                    "its sensitivity; the vault answers the questions of sfumato.privacy.plan alone"
+                )
         if not math.isfinite(self.sensitivity):
             raise InputError(
                 f"question '{self.name}': {self.capped} does not bound a person in L1, which Laplace noise needs; "
@@ -108,6 +121,11 @@ class Histogram(Question):
         """The bound."""
         return str(self.bound)
 
+    @property
+    def unit(self) -> int:
+        """That of the bound."""
+        return self.bound.unit
+
     def cells(self, schema: Schema) -> int:
         """Those of the marginal."""
         return self.marginal.size(schema)
@@ -139,9 +157,22 @@ class Persons(Question):
         """The rule that places a person."""
         return str(self.labelling)
 
+    @property
+    def unit(self) -> int:
+        """Persons are whole."""
+        return 1
+
     def cells(self, schema: Schema) -> int:
         """The bins."""
         return self.labelling.bins(schema)
+
+    def check(self, schema: Schema) -> None:
+        """The labelling fits the schema, which has its columns."""
+        super().check(schema)
+        for column in self.labelling.columns(schema):
+            _ = schema[column]
+        if self.labelling.bins(schema) < 1:
+            raise InputError(f"question '{self.name}' has no bin that a person could be in")
 
 
 @dataclass(frozen=True)
@@ -175,6 +206,11 @@ class Linear(Question):
     def capped(self) -> str:
         """The bound, and the norm."""
         return str(self.bound) if self.bound.rule == "l2" else f"{self.bound}, columns ≤ {self.norm:g}"
+
+    @property
+    def unit(self) -> int:
+        """That of the matrix, times that of the counts unless each person's answers are rounded themselves."""
+        return UNIT if self.bound.rule == "l2" else UNIT * self.bound.unit
 
     def check(self, schema: Schema) -> None:
         """The marginal fits the schema and the norm is a number."""
@@ -229,6 +265,14 @@ class Priced:
     question: Question
     cost: Cost
     level: float
+
+    def __post_init__(self) -> None:
+        if self.level * self.question.unit > LARGEST:  # found before anything is spent
+            raise InputError(
+                f"question '{self.question.name}' would get noise of {self.level:.3g} records, more than "
+                f"{LARGEST / self.question.unit:.3g}, which is the most there is; give it more of ε, a smaller bound, "
+                "or ask fewer questions"
+            )
 
 
 @dataclass(frozen=True)

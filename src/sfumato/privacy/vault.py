@@ -11,7 +11,9 @@ What it promises, for neighbouring tables that differ by all records of one pers
   gets noise, empty ones too.
 - **Charged first.** `ask` writes the whole plan into the ledger, on disk, before the first record is read. A refusal
   reads and spends nothing; a crash afterwards wastes budget and hides nothing.
-- **Once.** A question has one noisy answer; asked again it gives the same.
+- **Once.** A question has one noisy answer; asked again it gives the same, by whatever thread. A vault answers in the
+  process that opened it alone: a fork would carry its generator along and give the same noise to other questions. It
+  and its answers cannot be copied, pickled or set otherwise.
 - **Composed.** The answers of a plan are (ε, δ)-differentially private together: each is Δ/σ-Gaussian or (Δ/s)-pure DP,
   calibrated so that their adaptive composition meets the budget (`sfumato.privacy.budget`).
 
@@ -27,10 +29,12 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Concatenate, Literal, Never, ParamSpec, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -77,12 +81,35 @@ class _Private:
     ledger: Ledger
     noise: Generator
     key: str
+    process: int
 
 
-_HELD: WeakKeyDictionary[Vault, _Private] = WeakKeyDictionary()
+class _Door(WeakKeyDictionary["Vault", _Private]):
+    """What each vault holds, for the process that opened it."""
+
+    def __getitem__(self, vault: Vault) -> _Private:
+        held = super().__getitem__(vault)
+        if held.process != os.getpid():
+            raise InputError(
+                "a vault answers only in the process that opened it: a forked copy would repeat its noise; "
+                "open one in the process that asks"
+            )
+        return held
 
 
-class Vault:
+_HELD = _Door()
+
+
+class _Sealed:
+    """Neither copied nor pickled: a copy could be asked what the original was asked."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: object) -> Never:
+        raise InputError(f"the {type(self).__name__.lower()} of a private table cannot be copied or pickled")
+
+
+class Vault(_Sealed):
     """A private table that answers with noise, within a budget."""
 
     __slots__ = ("__weakref__", "account", "budget", "private", "schema", "unit")
@@ -111,15 +138,20 @@ class Vault:
         `unit="record"` protects single records where no column says whose they are.
         """
         vault = cls.__new__(cls)
-        vault.schema, vault.budget, vault.account, vault.private = schema, budget, account, seed is None
-        vault.unit = protected(schema, unit)
+        public = {"schema": schema, "budget": budget, "account": account, "private": seed is None}
+        for name, value in (public | {"unit": protected(schema, unit)}).items():
+            object.__setattr__(vault, name, value)
+        noise = generator(seed)
         table = Table.open(data, schema)
         if unit == "person":
             _ = table.person  # raises where the column is not there
         book = ledger if isinstance(ledger, Ledger) else Ledger(_ledger_path(data, ledger))
         key = secrets.token_hex(16) if seed is None else f"seed {seed}"
-        _HELD[vault] = _Private(table, book, generator(seed), key)
+        _HELD[vault] = _Private(table, book, noise, key, os.getpid())
         return vault
+
+    def __setattr__(self, name: str, value: object) -> Never:
+        raise AttributeError(f"a vault's {name} is fixed when it is opened")
 
     def __repr__(self) -> str:
         return f"Vault({self.budget}, account {self.account!r}, protects one {self.unit})"
@@ -163,18 +195,40 @@ class Vault:
             private=self.private,
             release=f"{self.account}/{release.id}",
         )
-        return Answers(self, {p.question.name: p for p in priced}, made)
+        return Answers(self, {p.question.name: p for p in priced}, made, _CHARGED)
 
 
-class Answers:
-    """The noisy answers of a charged plan, by the names of its questions."""
+P = ParamSpec("P")
+T = TypeVar("T")
+_CHARGED = object()  # who holds it has charged the ledger
 
-    def __init__(self, vault: Vault, priced: Mapping[str, Priced], provenance: Provenance):
+
+def one_at_a_time(
+    ask: Callable[Concatenate[Answers, P], T],
+) -> Callable[Concatenate[Answers, P], T]:
+    """A method of `Answers` that one thread runs at a time: two at once would both find a question not answered yet."""
+
+    @wraps(ask)
+    def alone(self: Answers, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with self._lock:
+            return ask(self, *args, **kwargs)
+
+    return alone
+
+
+class Answers(_Sealed):
+    """The noisy answers of a charged plan, by the names of its questions; `Vault.ask` makes them."""
+
+    def __init__(self, vault: Vault, priced: Mapping[str, Priced], provenance: Provenance, seal: object):
+        if seal is not _CHARGED:
+            raise InputError("answers come from Vault.ask, which charges the ledger for them")
+        self._lock = threading.RLock()
         self._vault = vault
         self._priced = priced
         self._given: dict[str, Noisy] = {}
         self.provenance = provenance
 
+    @one_at_a_time
     def __getitem__(self, name: str) -> Noisy:
         """The answer to a question."""
         priced = self._find(name)
@@ -182,6 +236,7 @@ class Answers:
             raise InputError(f"question '{name}' needs its matrix; ask for it with linear('{name}', matrix)")
         return self._give(name, priced, None)
 
+    @one_at_a_time
     def linear(self, name: str, matrix: object) -> Noisy:
         """The answers A·x to a linear question, for a dense or sparse matrix with a column for each cell."""
         priced = self._find(name)
