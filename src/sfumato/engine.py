@@ -56,6 +56,11 @@ class Engine(Protocol):
         ...
 
     @property
+    def headed(self) -> bool:
+        """Whether the names of the columns are a line of text, which may be a record where a file has no header."""
+        ...
+
+    @property
     def splits(self) -> bool:
         """Whether a query may be asked in passes over parts of the persons (`part_of`), to save memory."""
         ...
@@ -90,6 +95,8 @@ def connect(data: Any) -> Engine:
         return SparkEngine(data)
     if module == "polars" and name == "LazyFrame":
         data = data.collect()
+    if name == "Series":
+        raise InputError(f"a {module} Series is one column; give a table, such as its to_frame()")
     if module == "pandas":
         return DuckEngine("a pandas table", table=_from_pandas(data))
     if hasattr(data, "__arrow_c_stream__"):
@@ -110,6 +117,7 @@ class DuckEngine:
         import duckdb
 
         self.origin, self._scan = origin, scan
+        self.headed = scan is not None and scan.startswith("read_csv")
         settings: dict[str, Any] = {"memory_limit": f"{memory()}MB", "temp_directory": ""}
         with _quiet(origin):
             self._con = duckdb.connect(config=settings)
@@ -119,17 +127,31 @@ class DuckEngine:
             )
         if table is not None:
             _refuse_double(table.column_names, origin)
-            self._con.register("source", table)
+            self._register(table)
         else:
             with _quiet(origin):
                 if attach:
                     self._con.execute(f"ATTACH {literal(attach)} AS held (READ_ONLY)")
                 self._con.execute(f"CREATE TEMP VIEW source AS SELECT * FROM {scan}")
+                if attach:
+                    select = f"{_by_letters(self._con.sql('SELECT * FROM source'))} FROM {scan}"
+                    self._con.execute(f"CREATE OR REPLACE TEMP VIEW source AS {select}")
         self.families = self._describe()
         if "float" in self.families.values():
             # Parquet's least and greatest values leave NaN out, but DuckDB takes them to rule it out and then answers
             # wrongly (duckdb/duckdb#25521); without that step it looks at the values themselves
             self._con.execute("SET disabled_optimizers = 'statistics_propagation'")
+
+    def _register(self, table: pa.Table) -> None:
+        import duckdb
+
+        try:
+            self._con.register("source", table)
+            self._con.sql("SELECT * FROM source LIMIT 0").fetchall()
+        except duckdb.NotImplementedException:
+            raise InputError(
+                f"{self.origin} has a column of a type that cannot be read, such as float16; cast it or leave it out"
+            ) from None
 
     def _describe(self) -> dict[str, Family]:
         with _quiet(self.origin):
@@ -163,17 +185,20 @@ class DuckEngine:
 class RelationEngine:
     """A DuckDB relation, asked over the connection that made it."""
 
+    headed = False
     splits = True
 
     def __init__(self, relation: Any):
         self.origin = "a DuckDB relation"
+        if not hasattr(relation, "columns"):
+            raise InputError("a DuckDB connection is not a table; give a relation, such as con.table('trips')")
         self._relation = relation
         _refuse_double(relation.columns, self.origin)
         self.families = {n: _duck_family(str(t)) for n, t in zip(relation.columns, relation.types, strict=True)}
         floats = [quote(n) for n, family in self.families.items() if family == "float"]
         # see DuckEngine: this connection's optimizer is not ours to set, so NaN is found by its text
         real = [f"CASE WHEN CAST({n} AS VARCHAR) NOT LIKE '%nan' THEN {n} END AS {n}" for n in floats]
-        self._select = f"SELECT * REPLACE ({', '.join(real)})" if real else "SELECT *"
+        self._select = _by_letters(relation, real)
 
     def run(self, sql: str, **tables: pa.Table) -> pa.Table:
         """The answer to a query."""
@@ -192,9 +217,20 @@ class RelationEngine:
         """Nothing to do: the connection belongs to the caller."""
 
 
+def _by_letters(relation: Any, more: Sequence[str] = ()) -> str:
+    """`SELECT *` with text compared letter by letter, whatever a column's or a connection's collation says.
+
+    By another rule a record could be found under two values of a category, and count twice.
+    """
+    texts = [quote(n) for n, kind in zip(relation.columns, relation.types, strict=True) if str(kind) == "VARCHAR"]
+    replaced = [*(f'{n} COLLATE "binary" AS {n}' for n in texts), *more]
+    return f"SELECT * REPLACE ({', '.join(replaced)})" if replaced else "SELECT *"
+
+
 class SparkEngine:
     """A PySpark DataFrame, asked over its own session."""
 
+    headed = False
     splits = False  # Spark partitions and spills by its own rules
 
     def __init__(self, frame: Any):
@@ -288,12 +324,16 @@ def _pandas_column(column: Any) -> pa.Array | pa.ChunkedArray:
 
     try:
         return pa.array(column, from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError):
-        return pa.array([None if _is_null(x) else str(x) for x in column], pa.string())
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return pa.array([_as_text(x) for x in column], pa.string())
 
 
-def _is_null(x: object) -> bool:
-    return x is None or x != x
+def _as_text(x: object) -> str | None:
+    """Any object as text that can be written as UTF-8; None where it is missing or has none."""
+    try:
+        return None if x is None or x != x else str(x).encode("utf-8", "backslashreplace").decode()
+    except Exception:  # whatever an object in a private table does when it is looked at; pandas' NA is one
+        return None
 
 
 # ---------------------------------------------------------------------- files
@@ -310,7 +350,7 @@ def _from_path(text: str) -> Engine:
         raise InputError(f"{folder} is a folder; give a file, or a pattern such as {os.path.join(folder, '*.parquet')}")
     listed = "[" + ", ".join(literal(f) for f in files) + "]"
     if all(f.endswith((".parquet", ".pq")) for f in files):
-        return DuckEngine(text, scan=f"read_parquet({listed})")
+        return DuckEngine(text, scan=_parquet_scan(files, listed))
     if all(f.removesuffix(".gz").endswith((".csv", ".tsv", ".txt")) for f in files):
         return DuckEngine(text, scan=_csv_scan(files, listed))
     raise InputError(f"{text}: only CSV (.csv, .tsv, .txt, also .gz), Parquet (.parquet) and DuckDB (.duckdb) are read")
@@ -334,6 +374,24 @@ def _from_database(file: str, table: str) -> Engine:
     return DuckEngine(f"{file}::{table}", scan=f"held.{path}", attach=file)
 
 
+def _parquet_scan(files: Sequence[str], listed: str) -> str:
+    """The scan of Parquet files; each is looked at, so that one that cannot be read is found before budget is spent."""
+    import duckdb
+
+    names: list[str] = []
+    with duckdb.connect() as con:
+        for file in files:
+            with _quiet(file):
+                found = con.sql(f"SELECT * FROM read_parquet({literal(file)}, hive_partitioning = false)").columns
+            if lost := sorted(set(names) - set(found)):
+                raise InputError(f"{file} has no column '{lost[0]}', which {files[0]} has; give files of one kind")
+            names = names or found
+    in_path = {part.partition("=")[0] for file in files for part in os.path.dirname(file).split(os.sep) if "=" in part}
+    # a folder such as month=3 adds a column, but never in place of one that the files have
+    hive = ", hive_partitioning = false" if in_path & set(names) else ""
+    return f"read_parquet({listed}{', union_by_name = true' if len(files) > 1 else ''}{hive})"
+
+
 def _csv_scan(files: Sequence[str], listed: str) -> str:
     """The scan of CSV files: every column as text, the form decided by the header alone, bad lines left out."""
     encoding, delimiter, names = _header(files[0])
@@ -346,7 +404,8 @@ def _csv_scan(files: Sequence[str], listed: str) -> str:
     return (
         f"read_csv({listed}, columns = {{{columns}}}, auto_detect = false, header = true, "
         f"delim = {literal(delimiter)}, quote = '\"', escape = '\"', encoding = {literal(encoding)}, "
-        "ignore_errors = true, null_padding = true, strict_mode = false)"
+        "ignore_errors = true, null_padding = true, strict_mode = false, hive_partitioning = false, "
+        "parallel = false)"  # several readers cannot fill up short lines and read values of several lines
     )
 
 
@@ -376,7 +435,12 @@ def _header(file: str) -> tuple[str, str, list[str]]:
     except (UnicodeDecodeError, csv.Error):
         raise InputError(f"{file}, line 1: the header cannot be read; save the file as CSV in UTF-8") from None
     names = [n or f"unnamed_{i}" for i, n in enumerate(names)]
-    _refuse_double(names, f"{file}, line 1")
+    if double := next((at for at, n in enumerate(names) if n in names[:at]), None):
+        # not by its name: where the header is missing, that is a record's value
+        alike = names.index(names[double]) + 1
+        raise InputError(
+            f"{file}, line 1: columns {alike} and {double + 1} are called alike; give each column a name of its own"
+        )
     return encoding, delimiter, names
 
 

@@ -42,6 +42,13 @@ class Table:
         if isinstance(data, Table):
             return cls(data.engine, schema)
         table = cls(connect(data), schema)
+        known = {name for c in schema.columns for name in (c.name, *c.sources)}
+        if table.engine.headed and not known & set(table.engine.families):
+            # what stands there instead is not told: without a header it is a person's record
+            raise InputError(
+                f"{table.engine.origin}, line 1: it names none of the schema's columns, such as "
+                f"'{schema.names[0]}'; the first line of a CSV file must be its header"
+            )
         Encoded(table, [Marginal.of(name) for name in schema.names])  # raises where a column is not there
         return table
 

@@ -75,7 +75,11 @@ DATA: dict[str, tuple[str, Make, tuple[str, ...]]] = {
     "unknown ending": ("t.xlsx", _write("t.xlsx", b"PK"), ("t.xlsx", ".parquet", ".csv", ".duckdb")),
     "wrong column": ("t.csv", _write("t.csv", _csv().replace(b"area", b"zone")), ("t.csv", "'area'", "zone")),
     "no person": ("t.csv", _write("t.csv", _csv().replace(b"who", b"id")), ("t.csv", "'who'", "person id")),
-    "double header": ("t.csv", _write("t.csv", _csv().replace(b"hour", b"area")), ("t.csv", "'area' stands twice")),
+    "double header": (
+        "t.csv",
+        _write("t.csv", _csv().replace(b"hour", b"area")),
+        ("t.csv", "columns 2 and 3 are called alike"),
+    ),
     "empty file": ("t.csv", _write("t.csv", b""), ("t.csv is empty",)),
     "blank file": ("t.csv", _write("t.csv", b"\n\n"), ("t.csv is empty",)),
     "only a mark": ("t.csv", _write("t.csv", b"\xef\xbb\xbf"), ("t.csv is empty",)),
