@@ -21,6 +21,8 @@ import uuid
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sfumato.coding import Family, literal, quote
@@ -320,18 +322,30 @@ def _from_pandas(frame: Any) -> pa.Table:
 
 
 def _pandas_column(column: Any) -> pa.Array | pa.ChunkedArray:
+    """A column as Arrow; one of objects as text, value by value.
+
+    Were the type of objects guessed from all of them, one record could change how those of others are read.
+    """
     import pyarrow as pa
 
     try:
-        return pa.array(column, from_pandas=True)
+        return pa.array(column, pa.string() if column.dtype == object else None, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return pa.array([_as_text(x) for x in column], pa.string())
 
 
-def _as_text(x: object) -> str | None:
-    """Any object as text that can be written as UTF-8; None where it is missing or has none."""
+def _as_text(x: Any) -> str | None:
+    """Any object as text that can be written as UTF-8, as a column of its type would give it; None where missing."""
     try:
-        return None if x is None or x != x else str(x).encode("utf-8", "backslashreplace").decode()
+        if x is None or x != x:
+            return None
+        if isinstance(x, bytes):
+            return x.decode("utf-8", "backslashreplace")
+        if type(x).__name__.startswith("bool"):
+            return str(x).lower()
+        numeric = isinstance(x, Real | Decimal)
+        whole = numeric and abs(x) < 2**53 and x == int(x)
+        return str(int(x) if whole else x).encode("utf-8", "backslashreplace").decode()
     except Exception:  # whatever an object in a private table does when it is looked at; pandas' NA is one
         return None
 
@@ -348,7 +362,7 @@ def _from_path(text: str) -> Engine:
         raise InputError(f"{file} does not exist" if not glob.has_magic(file) else f"no file matches {file}")
     if folder := next((f for f in files if os.path.isdir(f)), None):
         raise InputError(f"{folder} is a folder; give a file, or a pattern such as {os.path.join(folder, '*.parquet')}")
-    listed = "[" + ", ".join(literal(f) for f in files) + "]"
+    listed = "[" + ", ".join(literal(glob.escape(f)) for f in files) + "]"  # DuckDB takes names for patterns, too
     if all(f.endswith((".parquet", ".pq")) for f in files):
         return DuckEngine(text, scan=_parquet_scan(files, listed))
     if all(f.removesuffix(".gz").endswith((".csv", ".tsv", ".txt")) for f in files):
@@ -382,7 +396,9 @@ def _parquet_scan(files: Sequence[str], listed: str) -> str:
     with duckdb.connect() as con:
         for file in files:
             with _quiet(file):
-                found = con.sql(f"SELECT * FROM read_parquet({literal(file)}, hive_partitioning = false)").columns
+                found = con.sql(
+                    f"SELECT * FROM read_parquet({literal(glob.escape(file))}, hive_partitioning = false)"
+                ).columns
             if lost := sorted(set(names) - set(found)):
                 raise InputError(f"{file} has no column '{lost[0]}', which {files[0]} has; give files of one kind")
             names = names or found

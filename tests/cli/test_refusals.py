@@ -216,6 +216,8 @@ OPTIONS: dict[str, tuple[list[object], tuple[str, ...]]] = {
     "out is the data by another way": (["--out", "d.csv/../trips.parquet"], ("the data",)),
     "model is the schema": (["--model-out", "schema.json"], ("--model-out schema.json", "the schema")),
     "model is the ledger": (["--model-out", "l"], ("--model-out l", "the ledger")),
+    "model is what tells of out": (["--model-out", "s.csv.about.json"], ("s.csv.about.json", "--out")),
+    "folder where out is told of": (["--out", "e.csv"], ("e.csv.about.json is a folder",)),
     "model is out": (["--model-out", "s.csv"], ("--model-out s.csv", "--out")),
     "ledger in missing folder": (["--ledger", "gone/l"], ("gone",)),
     "ledger is a folder": (["--ledger", "d.csv"], ("d.csv",)),
@@ -228,6 +230,7 @@ OPTIONS: dict[str, tuple[list[object], tuple[str, ...]]] = {
 def test_options(case: str, city: Path, sfumato: Sfumato) -> None:
     """A request that cannot be met is refused before anything is read, with the value and what to give instead."""
     (city / "d.csv").mkdir()
+    (city / "e.csv.about.json").mkdir()
     options, says = OPTIONS[case]
     refused(sfumato, *release("--out", "s.csv", "--ledger", "l", *options), says=says)
 
@@ -333,6 +336,18 @@ def test_ledger_show_nothing(city: Path, sfumato: Sfumato) -> None:
     refused(sfumato, "ledger", "show", "l", "--account", "other", says=("'other'", "'data'"))
     refused(sfumato, "ledger", "cap", "l", "--epsilon", "nan", says=("psilon",))
     refused(sfumato, "ledger", "cap", "new", "--epsilon", "0", says=("psilon",))
+
+
+def test_nothing_is_written_over_a_ledger(city: Path, sfumato: Sfumato) -> None:
+    """What was spent is forgotten by no slip of a file name, be it the ledger beside the data or another one."""
+    refused(sfumato, *release("--model-out", "trips.ledger"), says=("--model-out trips.ledger", "the ledger"))
+    assert sfumato(*release("--out", "s.parquet", "--ledger", "l.csv")).code == 0
+    refused(sfumato, *release("--out", "l.csv"), says=("l.csv is a ledger",))
+    refused(sfumato, *release("--out", "t.csv", "--model-out", "l.csv"), says=("l.csv is a ledger",))
+    refused(sfumato, "schema", "draft", "s.parquet", "--out", "l.csv", says=("l.csv is a ledger",))
+    invent = ["simulate", "taxi", "--records", 9, "--out"]
+    refused(sfumato, *invent, "t.csv", "--map-out", "l.csv", says=("l.csv is a ledger",))
+    refused(sfumato, *invent, "l.csv", says=("l.csv is a ledger",))
 
 
 def test_ledger_unnamed(city: Path, sfumato: Sfumato) -> None:

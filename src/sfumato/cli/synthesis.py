@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from sfumato.models import Model
 from sfumato.privacy.book import account_name
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.explain import explanation, promise
-from sfumato.privacy.vault import Vault, protected
+from sfumato.privacy.vault import Vault, ledger_path, protected
 from sfumato.public import Public
 from sfumato.schema import Schema
 from sfumato.synthesizers import METHODS, Synthesizer
@@ -130,14 +131,17 @@ def _check_targets(request: Request) -> None:
         check_target(request.out)
     if request.model_out is not None:
         check_writable(request.model_out)
-    inputs: dict[str, Iterable[str | Path]] = {"the data": files_of(request.data), "the schema": [request.schema]}
+    inputs: dict[str, Iterable[str | os.PathLike[str]]] = {
+        "the data": files_of(request.data),
+        "the schema": [request.schema],
+    }
     if request.public is not None:
         inputs["the public data"] = files_of(request.public)
         private = {os.path.realpath(file) for file in files_of(request.data)}
         if same := [file for file in files_of(request.public) if os.path.realpath(file) in private]:
             raise InputError(f"--public {same[0]} is the private data itself; give a table that anyone may see")
-    if request.ledger is not None:
-        inputs["the ledger"] = [request.ledger]
+    with suppress(InputError):  # of data that are not there; the vault says so
+        inputs["the ledger"] = [ledger_path(request.data, request.ledger)]
     check_apart({"--out": request.out, "--model-out": request.model_out}, inputs)
 
 
