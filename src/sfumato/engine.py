@@ -15,18 +15,16 @@ import csv
 import glob
 import gzip
 import io
-import itertools
 import os
 import uuid
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sfumato.coding import Family, literal, quote
 from sfumato.errors import InputError, RunError
+from sfumato.frames import from_pandas, refuse_double
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,7 +98,7 @@ def connect(data: Any) -> Engine:
     if name == "Series":
         raise InputError(f"a {module} Series is one column; give a table, such as its to_frame()")
     if module == "pandas":
-        return DuckEngine("a pandas table", table=_from_pandas(data))
+        return DuckEngine("a pandas table", table=from_pandas(data))
     if hasattr(data, "__arrow_c_stream__"):
         import pyarrow as pa
 
@@ -128,7 +126,7 @@ class DuckEngine:
                 "SET autoinstall_known_extensions = false"
             )
         if table is not None:
-            _refuse_double(table.column_names, origin)
+            refuse_double(table.column_names, origin)
             self._register(table)
         else:
             with _quiet(origin):
@@ -195,7 +193,7 @@ class RelationEngine:
         if not hasattr(relation, "columns"):
             raise InputError("a DuckDB connection is not a table; give a relation, such as con.table('trips')")
         self._relation = relation
-        _refuse_double(relation.columns, self.origin)
+        refuse_double(relation.columns, self.origin)
         self.families = {n: _duck_family(str(t)) for n, t in zip(relation.columns, relation.types, strict=True)}
         floats = [quote(n) for n, family in self.families.items() if family == "float"]
         # see DuckEngine: this connection's optimizer is not ours to set, so NaN is found by its text
@@ -239,7 +237,7 @@ class SparkEngine:
         self.origin = "a Spark table"
         self._spark = frame.sparkSession
         self._view = f"sfumato_{uuid.uuid4().hex}"
-        _refuse_double(frame.columns, self.origin)
+        refuse_double([name.lower() for name in frame.columns], self.origin)  # Spark tells no capitals apart
         frame.createOrReplaceTempView(self._view)
         self.families = {f.name: _spark_family(f.dataType.typeName()) for f in frame.schema.fields}
 
@@ -312,49 +310,13 @@ def _spark_family(kind: str) -> Family:
     return "time" if kind in ("timestamp", "timestamp_ntz", "date") else "other"
 
 
-def _from_pandas(frame: Any) -> pa.Table:
-    """A pandas table as Arrow; columns of mixed objects become text, and no value reaches an error message."""
-    import pyarrow as pa
-
-    names = [str(c) for c in frame.columns]
-    _refuse_double(names, "a pandas table")
-    return pa.table({name: _pandas_column(frame.iloc[:, i]) for i, name in enumerate(names)})
-
-
-def _pandas_column(column: Any) -> pa.Array | pa.ChunkedArray:
-    """A column as Arrow; one of objects as text, value by value.
-
-    Were the type of objects guessed from all of them, one record could change how those of others are read.
-    """
-    import pyarrow as pa
-
-    try:
-        return pa.array(column, pa.string() if column.dtype == object else None, from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return pa.array([_as_text(x) for x in column], pa.string())
-
-
-def _as_text(x: Any) -> str | None:
-    """Any object as text that can be written as UTF-8, as a column of its type would give it; None where missing."""
-    try:
-        if x is None or x != x:
-            return None
-        if isinstance(x, bytes):
-            return x.decode("utf-8", "backslashreplace")
-        if type(x).__name__.startswith("bool"):
-            return str(x).lower()
-        numeric = isinstance(x, Real | Decimal)
-        whole = numeric and abs(x) < 2**53 and x == int(x)
-        return str(int(x) if whole else x).encode("utf-8", "backslashreplace").decode()
-    except Exception:  # whatever an object in a private table does when it is looked at; pandas' NA is one
-        return None
-
-
 # ---------------------------------------------------------------------- files
 
 
 def _from_path(text: str) -> Engine:
     file, _, table = text.partition("::")
+    if not file or not _is_text(file):
+        raise InputError(f"{text!r} is no name of a file that can be read; give one, in UTF-8")
     if table or file.endswith((".duckdb", ".ddb")):
         return _from_database(file, table)
     files = [file] if os.path.exists(file) else sorted(glob.glob(file))
@@ -368,6 +330,14 @@ def _from_path(text: str) -> Engine:
     if all(f.removesuffix(".gz").endswith((".csv", ".tsv", ".txt")) for f in files):
         return DuckEngine(text, scan=_csv_scan(files, listed))
     raise InputError(f"{text}: only CSV (.csv, .tsv, .txt, also .gz), Parquet (.parquet) and DuckDB (.duckdb) are read")
+
+
+def _is_text(name: str) -> bool:
+    """Whether a file's name can be told to an engine: the system allows any bytes."""
+    try:
+        return "\0" not in name and bool(name.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def _from_database(file: str, table: str) -> Engine:
@@ -445,24 +415,21 @@ def _header(file: str) -> tuple[str, str, list[str]]:
         if "�" in line:
             raise InputError(f"{file}, line 1: the header is not UTF-8 text; save the file as UTF-8")
         if not line.strip():
-            raise InputError(f"{file} is empty; its first line must name the columns")
+            what = ", line 1: it is blank; it" if first.strip() else " is empty; its first line"
+            raise InputError(f"{file}{what} must name the columns")
         delimiter = max(",;\t|", key=line.count)
         names = [n.strip() for n in next(csv.reader(io.StringIO(first), delimiter=delimiter))]
     except (UnicodeDecodeError, csv.Error):
         raise InputError(f"{file}, line 1: the header cannot be read; save the file as CSV in UTF-8") from None
     names = [n or f"unnamed_{i}" for i, n in enumerate(names)]
-    if double := next((at for at, n in enumerate(names) if n in names[:at]), None):
+    letters = [n.lower() for n in names]  # engines take 'Area' and 'area' for one column
+    if double := next((at for at, n in enumerate(letters) if n in letters[:at]), None):
         # not by its name: where the header is missing, that is a record's value
-        alike = names.index(names[double]) + 1
+        alike = letters.index(letters[double]) + 1
         raise InputError(
             f"{file}, line 1: columns {alike} and {double + 1} are called alike; give each column a name of its own"
         )
     return encoding, delimiter, names
-
-
-def _refuse_double(names: Sequence[str], where: str) -> None:
-    if double := [a for a, b in itertools.pairwise(sorted(names)) if a == b]:
-        raise InputError(f"{where}: the column '{double[0]}' stands twice; give each column a name of its own")
 
 
 @contextmanager

@@ -80,6 +80,13 @@ DATA: dict[str, tuple[str, Make, tuple[str, ...]]] = {
         _write("t.csv", _csv().replace(b"hour", b"area")),
         ("t.csv", "columns 2 and 3 are called alike"),
     ),
+    "header that capitals alone tell apart": (
+        "t.csv",
+        _write("t.csv", _csv().replace(b"hour", b"Area")),
+        ("t.csv", "columns 2 and 3 are called alike"),
+    ),
+    "line 1 blank": ("t.csv", _write("t.csv", b"\n" + _csv()), ("t.csv, line 1", "blank", "name the columns")),
+    "no name": ("", lambda f: None, ("'' is no name",)),
     "empty file": ("t.csv", _write("t.csv", b""), ("t.csv is empty",)),
     "blank file": ("t.csv", _write("t.csv", b"\n\n"), ("t.csv is empty",)),
     "only a mark": ("t.csv", _write("t.csv", b"\xef\xbb\xbf"), ("t.csv is empty",)),
@@ -129,6 +136,13 @@ def test_data(case: str, city: Path, sfumato: Sfumato) -> None:
     refused(sfumato, "check", data, "--schema", "schema.json", says=says)
     if case not in ("wrong column", "no person", "table without column"):
         refused(sfumato, "schema", "draft", data, "--out", "drafted.json", says=says)
+
+
+def test_a_name_that_is_no_text(city: Path, sfumato: Sfumato) -> None:
+    """A file name of bytes that are no UTF-8 can be told to no engine."""
+    name = os.fsdecode(b"\xff.csv")
+    Path(name).write_bytes(_csv())
+    refused(sfumato, *release("--out", "s.csv", "--ledger", "l", data=name), says=(r"\udcff.csv", "in UTF-8"))
 
 
 def test_gzip_truncated_far_in(city: Path, sfumato: Sfumato) -> None:
