@@ -17,6 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato import Category, InputError, Marginal, Person, Schema, Table
+from sfumato.bounded import bounded_counts
+from sfumato.bounds import records
 
 SCHEMA = Schema(
     columns=(Person(name="who"), Category(name="area", values=(1, 2, 3)), Category(name="kind", values=("a", "b")))
@@ -144,6 +146,19 @@ def test_a_collation_makes_no_record_count_twice(tmp_path: Path, how: str) -> No
     else:
         data = con.sql("SELECT * FROM t")
     assert counted(data, both) == [[1, 2, 0], [1, 2]]
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_a_collation_in_spark_makes_no_record_count_twice(spark: Any) -> None:
+    """Text of a column that takes 'A' for 'a' is compared letter by letter, ids and values alike."""
+    both = Schema(columns=(*SCHEMA.columns[:2], Category(name="kind", values=("a", "A"))))
+    rows = "VALUES ('p', 1, 'a'), ('P', 2, 'A'), ('p', 2, 'A') AS t(who, area, kind)"
+    ruled = spark.sql(f"SELECT who COLLATE UTF8_LCASE AS who, area, kind COLLATE UTF8_LCASE AS kind FROM {rows}")
+    assert counted(ruled, both) == [[1, 2, 0], [1, 2]]
+    with Table.open(ruled, both) as table:
+        (kinds,) = bounded_counts(table, [Marginal.of("kind")], records(1), "key")
+    assert kinds.total == 2
 
 
 # ---------------------------------------------------------------------- tables in memory

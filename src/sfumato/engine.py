@@ -238,7 +238,7 @@ class SparkEngine:
         self._spark = frame.sparkSession
         self._view = f"sfumato_{uuid.uuid4().hex}"
         refuse_double([name.lower() for name in frame.columns], self.origin)  # Spark tells no capitals apart
-        frame.createOrReplaceTempView(self._view)
+        _spark_by_letters(frame).createOrReplaceTempView(self._view)
         self.families = {f.name: _spark_family(f.dataType.typeName()) for f in frame.schema.fields}
 
     def run(self, sql: str, **tables: pa.Table) -> pa.Table:
@@ -260,6 +260,17 @@ class SparkEngine:
     def close(self) -> None:
         """Drop the view; the DataFrame and the session belong to the caller."""
         self._spark.catalog.dropTempView(self._view)
+
+
+def _spark_by_letters(frame: Any) -> Any:
+    """The same as `_by_letters` in Spark, which refuses to compare text of unlike collations."""
+    from pyspark.sql.functions import expr
+
+    for field in frame.schema.fields:
+        if getattr(field.dataType, "collation", "UTF8_BINARY") != "UTF8_BINARY":
+            name = "`" + field.name.replace("`", "``") + "`"
+            frame = frame.withColumn(field.name, expr(f"{name} COLLATE UTF8_BINARY"))
+    return frame
 
 
 def to_spark(sql: str, names: Mapping[str, str]) -> str:

@@ -229,6 +229,7 @@ OPTIONS: dict[str, tuple[list[object], tuple[str, ...]]] = {
     "out is the data": (["--out", "trips.parquet"], ("--out trips.parquet", "the data")),
     "out is the data by another way": (["--out", "d.csv/../trips.parquet"], ("the data",)),
     "model is the schema": (["--model-out", "schema.json"], ("--model-out schema.json", "the schema")),
+    "epsilon too small": (["--epsilon", "1e-300"], ("5e+300 records", "more of ε")),
     "model is the ledger": (["--model-out", "l"], ("--model-out l", "the ledger")),
     "model is what tells of out": (["--model-out", "s.csv.about.json"], ("s.csv.about.json", "--out")),
     "folder where out is told of": (["--out", "e.csv"], ("e.csv.about.json is a folder",)),

@@ -62,6 +62,7 @@ def run_synthesis(request: Request, output: Output) -> None:
     method = _method(request)
     plan = method.plan(schema, budget)
     plan.check(schema)
+    plan.priced(budget)  # raises where that much or so little noise cannot be
     if request.explain:
         unit = protected(schema, request.unit)
         output.result(plan_data(plan, schema, budget, unit), explanation(plan, schema, budget, unit))
