@@ -27,6 +27,7 @@ from sfumato.errors import InputError, RunError
 from sfumato.frames import from_pandas, refuse_double
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
 
@@ -335,6 +336,8 @@ def _from_path(text: str) -> Engine:
         raise InputError(f"{file} does not exist" if not glob.has_magic(file) else f"no file matches {file}")
     if folder := next((f for f in files if os.path.isdir(f)), None):
         raise InputError(f"{folder} is a folder; give a file, or a pattern such as {os.path.join(folder, '*.parquet')}")
+    if shut := next((f for f in files if not os.access(f, os.R_OK)), None):
+        raise InputError(f"{shut} may not be read by you; ask its owner for the permission")
     listed = "[" + ", ".join(literal(glob.escape(f)) for f in files) + "]"  # DuckDB takes names for patterns, too
     if all(f.endswith((".parquet", ".pq")) for f in files):
         return DuckEngine(text, scan=_parquet_scan(files, listed))
@@ -352,11 +355,9 @@ def _is_text(name: str) -> bool:
 
 
 def _from_database(file: str, table: str) -> Engine:
-    import duckdb
-
     if not os.path.isfile(file):
         raise InputError(f"{file} does not exist")
-    with _quiet(file), duckdb.connect(file, read_only=True) as con:
+    with _quiet(file), _opened(file) as con:
         listed = "SELECT table_schema, table_name FROM information_schema.tables ORDER BY ALL"
         found = [name if schema == "main" else f"{schema}.{name}" for schema, name in con.execute(listed).fetchall()]
     named = f"it has {', '.join(found[:8])}{' …' if len(found) > 8 else ''}" if found else "it has none"
@@ -367,6 +368,18 @@ def _from_database(file: str, table: str) -> Engine:
         raise InputError(f"{file}::{table}: the database has no table '{table}'; {named}")
     path = ".".join(quote(part) for part in table.split("."))
     return DuckEngine(f"{file}::{table}", scan=f"held.{path}", attach=file)
+
+
+def _opened(file: str) -> duckdb.DuckDBPyConnection:
+    """A connection to a DuckDB file, to look at its tables."""
+    import duckdb
+
+    try:
+        return duckdb.connect(file, read_only=True)
+    except duckdb.IOException as error:
+        if "lock" in str(error):
+            raise InputError(f"{file} is held by another program that writes to it; close that first") from None
+        raise
 
 
 def _parquet_scan(files: Sequence[str], listed: str) -> str:

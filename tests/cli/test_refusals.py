@@ -8,6 +8,8 @@ import os
 import pickle
 import re
 import sqlite3
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -143,6 +145,17 @@ def test_a_name_that_is_no_text(city: Path, sfumato: Sfumato) -> None:
     name = os.fsdecode(b"\xff.csv")
     Path(name).write_bytes(_csv())
     refused(sfumato, *release("--out", "s.csv", "--ledger", "l", data=name), says=(r"\udcff.csv", "in UTF-8"))
+
+
+def test_a_database_that_another_program_writes_to(city: Path, sfumato: Sfumato) -> None:
+    """It says so, instead of doubting the file."""
+    _database("t.duckdb", "a")(city)
+    hold = "import duckdb, sys; c = duckdb.connect('t.duckdb'); print(1, flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        refused(sfumato, *release("--out", "s.csv", "--ledger", "l", data="t.duckdb::a"), says=("another program",))
+        other.communicate()
 
 
 def test_gzip_truncated_far_in(city: Path, sfumato: Sfumato) -> None:

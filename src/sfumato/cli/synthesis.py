@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -81,14 +80,13 @@ def run_synthesis(request: Request, output: Output) -> None:
     output.say(explanation(plan, schema, budget, vault.unit))
     if not vault.private:
         output.warn("--seed makes the noise repeatable: this release is NOT PRIVATE; publish nothing from it")
-    started = time.perf_counter()
     with output.working("asking the vault"):
         model = method.fit(vault, public)
-    _write(request, model, vault, time.perf_counter() - started, output)
+    _write(request, model, vault, output)
 
 
-def _write(request: Request, model: Model, vault: Vault, seconds: float, output: Output) -> None:
-    made: dict[str, Any] = {"method": request.method, "seconds": round(seconds, 2), **model.provenance.to_dict()}
+def _write(request: Request, model: Model, vault: Vault, output: Output) -> None:
+    made: dict[str, Any] = {"method": request.method, **model.provenance.to_dict()}
     lines = [f"Spent, and on record in the ledger: {promise(vault.budget, vault.unit)}"]
     if request.model_out is not None:
         model.save(request.model_out)
