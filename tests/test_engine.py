@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato import Category, InputError, Marginal, Person, Schema, Table
+from sfumato.bounded import bounded_counts
+from sfumato.bounds import records
 
 SCHEMA = Schema(
     columns=(Person(name="who"), Category(name="area", values=(1, 2, 3)), Category(name="kind", values=("a", "b")))
@@ -110,6 +114,19 @@ def test_the_name_of_a_folder_gives_a_column_that_the_files_lack(tmp_path: Path)
     assert counted(f"{tmp_path}/*/t.parquet")[0] == [3, 0, 3]
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("name", ["t[1]", "t*", "t?", "a{b}", "o'k\"", "[!x]"])
+def test_a_file_that_is_called_like_a_pattern_is_itself(tmp_path: Path, kind: str, name: str) -> None:
+    """Where a file has brackets or stars in its name, no other file that these might stand for is read."""
+    for at, found in ((f"{name}.{kind}", 1), (f"t1.{kind}", 2), (f"y.{kind}", 3)):
+        if kind == "csv":
+            (tmp_path / at).write_bytes(HEADER + b"p,%d,a\n" % found)
+        else:
+            pq.write_table(pa.table({"who": ["p"], "area": [found], "kind": ["a"]}), tmp_path / at)
+    assert counted(tmp_path / f"{name}.{kind}")[0] == [1, 0, 0]
+    assert counted(f"{tmp_path}/*.{kind}")[0] == [1, 1, 1]
+
+
 # ---------------------------------------------------------------------- databases
 
 
@@ -129,6 +146,19 @@ def test_a_collation_makes_no_record_count_twice(tmp_path: Path, how: str) -> No
     else:
         data = con.sql("SELECT * FROM t")
     assert counted(data, both) == [[1, 2, 0], [1, 2]]
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_a_collation_in_spark_makes_no_record_count_twice(spark: Any) -> None:
+    """Text of a column that takes 'A' for 'a' is compared letter by letter, ids and values alike."""
+    both = Schema(columns=(*SCHEMA.columns[:2], Category(name="kind", values=("a", "A"))))
+    rows = "VALUES ('p', 1, 'a'), ('P', 2, 'A'), ('p', 2, 'A') AS t(who, area, kind)"
+    ruled = spark.sql(f"SELECT who COLLATE UTF8_LCASE AS who, area, kind COLLATE UTF8_LCASE AS kind FROM {rows}")
+    assert counted(ruled, both) == [[1, 2, 0], [1, 2]]
+    with Table.open(ruled, both) as table:
+        (kinds,) = bounded_counts(table, [Marginal.of("kind")], records(1), "key")
+    assert kinds.total == 2
 
 
 # ---------------------------------------------------------------------- tables in memory
@@ -158,6 +188,30 @@ def test_columns_of_mixed_objects_are_read_as_far_as_they_go(values: list[Any]) 
     assert counted(pd.DataFrame(ROWS | {"area": pd.Series(values, dtype=object)}))[0] == [0, 2, 0]
     who = pd.Series([*values[:1], "q", "q"], dtype=object)
     assert counted(pd.DataFrame(ROWS | {"who": who}))[0] == [1, 2, 0]
+
+
+OBJECTS: dict[str, tuple[list[Any], list[str | int]]] = {
+    "numbers": ([1.0, 2.0, -0.0, 2.5], ["1", "2", "0", "2.5"]),
+    "numbers of many kinds": ([1, np.float32(2), Decimal("1.0"), np.int64(2), Decimal("9e999999")], ["1", "2"]),
+    "large numbers": ([2.0**60, 2**60, 2**53 + 1, float("inf")], [2**53 + 1]),
+    "text and bytes": (["a", b"a", "1", b"\xff"], ["a", "1"]),
+    "truths": ([True, np.True_, False, None], ["true", "false"]),
+    "missing": ([None, np.nan, pd.NA, pd.NaT, Decimal("nan"), "nan"], ["nan", "None"]),
+}
+
+
+@pytest.mark.parametrize("odd", ["x", 1, 1.5, True, None, b"x", dt.date(2020, 1, 2), 2**70])
+@pytest.mark.parametrize("case", OBJECTS)
+def test_a_record_of_another_type_does_not_change_how_the_others_are_read(case: str, odd: object) -> None:
+    """Objects in a pandas column are read one by one: a record more adds itself and alters no other count."""
+    given, values = OBJECTS[case]
+    schema = Schema(columns=(Person(name="who"), Category(name="kind", values=tuple(values))))
+
+    def kinds(objects: list[Any]) -> list[int]:
+        frame = pd.DataFrame({"who": pd.Series(["p"] * len(objects)), "kind": pd.Series(objects, dtype=object)})
+        return Table.open(frame, schema).counts([Marginal.of("kind")])[0].values.tolist()
+
+    assert kinds([*given, odd]) == [a + b for a, b in zip(kinds(given), kinds([odd]), strict=True)]
 
 
 @pytest.mark.parametrize(

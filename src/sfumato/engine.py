@@ -15,7 +15,6 @@ import csv
 import glob
 import gzip
 import io
-import itertools
 import os
 import uuid
 import zlib
@@ -25,8 +24,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sfumato.coding import Family, literal, quote
 from sfumato.errors import InputError, RunError
+from sfumato.frames import from_pandas, refuse_double
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
 
@@ -98,7 +99,7 @@ def connect(data: Any) -> Engine:
     if name == "Series":
         raise InputError(f"a {module} Series is one column; give a table, such as its to_frame()")
     if module == "pandas":
-        return DuckEngine("a pandas table", table=_from_pandas(data))
+        return DuckEngine("a pandas table", table=from_pandas(data))
     if hasattr(data, "__arrow_c_stream__"):
         import pyarrow as pa
 
@@ -126,7 +127,7 @@ class DuckEngine:
                 "SET autoinstall_known_extensions = false"
             )
         if table is not None:
-            _refuse_double(table.column_names, origin)
+            refuse_double(table.column_names, origin)
             self._register(table)
         else:
             with _quiet(origin):
@@ -193,7 +194,7 @@ class RelationEngine:
         if not hasattr(relation, "columns"):
             raise InputError("a DuckDB connection is not a table; give a relation, such as con.table('trips')")
         self._relation = relation
-        _refuse_double(relation.columns, self.origin)
+        refuse_double(relation.columns, self.origin)
         self.families = {n: _duck_family(str(t)) for n, t in zip(relation.columns, relation.types, strict=True)}
         floats = [quote(n) for n, family in self.families.items() if family == "float"]
         # see DuckEngine: this connection's optimizer is not ours to set, so NaN is found by its text
@@ -237,8 +238,8 @@ class SparkEngine:
         self.origin = "a Spark table"
         self._spark = frame.sparkSession
         self._view = f"sfumato_{uuid.uuid4().hex}"
-        _refuse_double(frame.columns, self.origin)
-        frame.createOrReplaceTempView(self._view)
+        refuse_double([name.lower() for name in frame.columns], self.origin)  # Spark tells no capitals apart
+        _spark_by_letters(frame).createOrReplaceTempView(self._view)
         self.families = {f.name: _spark_family(f.dataType.typeName()) for f in frame.schema.fields}
 
     def run(self, sql: str, **tables: pa.Table) -> pa.Table:
@@ -260,6 +261,17 @@ class SparkEngine:
     def close(self) -> None:
         """Drop the view; the DataFrame and the session belong to the caller."""
         self._spark.catalog.dropTempView(self._view)
+
+
+def _spark_by_letters(frame: Any) -> Any:
+    """The same as `_by_letters` in Spark, which refuses to compare text of unlike collations."""
+    from pyspark.sql.functions import expr
+
+    for field in frame.schema.fields:
+        if getattr(field.dataType, "collation", "UTF8_BINARY") != "UTF8_BINARY":
+            name = "`" + field.name.replace("`", "``") + "`"
+            frame = frame.withColumn(field.name, expr(f"{name} COLLATE UTF8_BINARY"))
+    return frame
 
 
 def to_spark(sql: str, names: Mapping[str, str]) -> str:
@@ -310,37 +322,13 @@ def _spark_family(kind: str) -> Family:
     return "time" if kind in ("timestamp", "timestamp_ntz", "date") else "other"
 
 
-def _from_pandas(frame: Any) -> pa.Table:
-    """A pandas table as Arrow; columns of mixed objects become text, and no value reaches an error message."""
-    import pyarrow as pa
-
-    names = [str(c) for c in frame.columns]
-    _refuse_double(names, "a pandas table")
-    return pa.table({name: _pandas_column(frame.iloc[:, i]) for i, name in enumerate(names)})
-
-
-def _pandas_column(column: Any) -> pa.Array | pa.ChunkedArray:
-    import pyarrow as pa
-
-    try:
-        return pa.array(column, from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return pa.array([_as_text(x) for x in column], pa.string())
-
-
-def _as_text(x: object) -> str | None:
-    """Any object as text that can be written as UTF-8; None where it is missing or has none."""
-    try:
-        return None if x is None or x != x else str(x).encode("utf-8", "backslashreplace").decode()
-    except Exception:  # whatever an object in a private table does when it is looked at; pandas' NA is one
-        return None
-
-
 # ---------------------------------------------------------------------- files
 
 
 def _from_path(text: str) -> Engine:
     file, _, table = text.partition("::")
+    if not file or not _is_text(file):
+        raise InputError(f"{text!r} is no name of a file that can be read; give one, in UTF-8")
     if table or file.endswith((".duckdb", ".ddb")):
         return _from_database(file, table)
     files = [file] if os.path.exists(file) else sorted(glob.glob(file))
@@ -348,7 +336,9 @@ def _from_path(text: str) -> Engine:
         raise InputError(f"{file} does not exist" if not glob.has_magic(file) else f"no file matches {file}")
     if folder := next((f for f in files if os.path.isdir(f)), None):
         raise InputError(f"{folder} is a folder; give a file, or a pattern such as {os.path.join(folder, '*.parquet')}")
-    listed = "[" + ", ".join(literal(f) for f in files) + "]"
+    if shut := next((f for f in files if not os.access(f, os.R_OK)), None):
+        raise InputError(f"{shut} may not be read by you; ask its owner for the permission")
+    listed = "[" + ", ".join(literal(glob.escape(f)) for f in files) + "]"  # DuckDB takes names for patterns, too
     if all(f.endswith((".parquet", ".pq")) for f in files):
         return DuckEngine(text, scan=_parquet_scan(files, listed))
     if all(f.removesuffix(".gz").endswith((".csv", ".tsv", ".txt")) for f in files):
@@ -356,12 +346,18 @@ def _from_path(text: str) -> Engine:
     raise InputError(f"{text}: only CSV (.csv, .tsv, .txt, also .gz), Parquet (.parquet) and DuckDB (.duckdb) are read")
 
 
-def _from_database(file: str, table: str) -> Engine:
-    import duckdb
+def _is_text(name: str) -> bool:
+    """Whether a file's name can be told to an engine: the system allows any bytes."""
+    try:
+        return "\0" not in name and bool(name.encode())
+    except UnicodeEncodeError:
+        return False
 
+
+def _from_database(file: str, table: str) -> Engine:
     if not os.path.isfile(file):
         raise InputError(f"{file} does not exist")
-    with _quiet(file), duckdb.connect(file, read_only=True) as con:
+    with _quiet(file), _opened(file) as con:
         listed = "SELECT table_schema, table_name FROM information_schema.tables ORDER BY ALL"
         found = [name if schema == "main" else f"{schema}.{name}" for schema, name in con.execute(listed).fetchall()]
     named = f"it has {', '.join(found[:8])}{' …' if len(found) > 8 else ''}" if found else "it has none"
@@ -374,6 +370,18 @@ def _from_database(file: str, table: str) -> Engine:
     return DuckEngine(f"{file}::{table}", scan=f"held.{path}", attach=file)
 
 
+def _opened(file: str) -> duckdb.DuckDBPyConnection:
+    """A connection to a DuckDB file, to look at its tables."""
+    import duckdb
+
+    try:
+        return duckdb.connect(file, read_only=True)
+    except duckdb.IOException as error:
+        if "lock" in str(error):
+            raise InputError(f"{file} is held by another program that writes to it; close that first") from None
+        raise
+
+
 def _parquet_scan(files: Sequence[str], listed: str) -> str:
     """The scan of Parquet files; each is looked at, so that one that cannot be read is found before budget is spent."""
     import duckdb
@@ -382,7 +390,9 @@ def _parquet_scan(files: Sequence[str], listed: str) -> str:
     with duckdb.connect() as con:
         for file in files:
             with _quiet(file):
-                found = con.sql(f"SELECT * FROM read_parquet({literal(file)}, hive_partitioning = false)").columns
+                found = con.sql(
+                    f"SELECT * FROM read_parquet({literal(glob.escape(file))}, hive_partitioning = false)"
+                ).columns
             if lost := sorted(set(names) - set(found)):
                 raise InputError(f"{file} has no column '{lost[0]}', which {files[0]} has; give files of one kind")
             names = names or found
@@ -429,24 +439,21 @@ def _header(file: str) -> tuple[str, str, list[str]]:
         if "�" in line:
             raise InputError(f"{file}, line 1: the header is not UTF-8 text; save the file as UTF-8")
         if not line.strip():
-            raise InputError(f"{file} is empty; its first line must name the columns")
+            what = ", line 1: it is blank; it" if first.strip() else " is empty; its first line"
+            raise InputError(f"{file}{what} must name the columns")
         delimiter = max(",;\t|", key=line.count)
         names = [n.strip() for n in next(csv.reader(io.StringIO(first), delimiter=delimiter))]
     except (UnicodeDecodeError, csv.Error):
         raise InputError(f"{file}, line 1: the header cannot be read; save the file as CSV in UTF-8") from None
     names = [n or f"unnamed_{i}" for i, n in enumerate(names)]
-    if double := next((at for at, n in enumerate(names) if n in names[:at]), None):
+    letters = [n.lower() for n in names]  # engines take 'Area' and 'area' for one column
+    if double := next((at for at, n in enumerate(letters) if n in letters[:at]), None):
         # not by its name: where the header is missing, that is a record's value
-        alike = names.index(names[double]) + 1
+        alike = letters.index(letters[double]) + 1
         raise InputError(
             f"{file}, line 1: columns {alike} and {double + 1} are called alike; give each column a name of its own"
         )
     return encoding, delimiter, names
-
-
-def _refuse_double(names: Sequence[str], where: str) -> None:
-    if double := [a for a, b in itertools.pairwise(sorted(names)) if a == b]:
-        raise InputError(f"{where}: the column '{double[0]}' stands twice; give each column a name of its own")
 
 
 @contextmanager

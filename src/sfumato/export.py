@@ -25,6 +25,8 @@ def check_target(path: str | os.PathLike[str]) -> None:
     if not os.fspath(path).endswith(KINDS):
         raise InputError(f"{path}: tables are written as {', '.join(KINDS)}; give the file one of these endings")
     check_writable(path)
+    if has_about_file(path):
+        check_writable(about_file(path))
 
 
 def write_batches(
@@ -42,7 +44,7 @@ def write_batches(
             for batch in itertools.chain([first], stream):
                 write(batch)
                 written += batch.num_rows
-        if about is not None and not os.fspath(path).endswith(_PARQUET):
+        if about is not None and has_about_file(path):
             write_text(about_file(path), json.dumps(about, indent=1, ensure_ascii=False) + "\n")
     return written
 
@@ -50,6 +52,11 @@ def write_batches(
 def about_file(path: str | os.PathLike[str]) -> Path:
     """Where the provenance of a CSV file is kept, which has no room for it inside."""
     return Path(f"{os.fspath(path)}.about.json")
+
+
+def has_about_file(path: str | os.PathLike[str]) -> bool:
+    """Whether it is a CSV file, compressed or not."""
+    return os.fspath(path).endswith((".csv", ".csv.gz"))
 
 
 @contextlib.contextmanager

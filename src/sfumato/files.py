@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import secrets
+import sqlite3
 import stat
 import tempfile
 from collections import Counter
@@ -16,6 +17,7 @@ from typing import Any, NoReturn
 from sfumato.errors import InputError, RunError
 
 MAX_JSON = 64 * 2**20  # bytes; a schema of a million values is smaller
+LEDGER_MARK = 0x5F06A701  # marks an SQLite file as a ledger (its application id)
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
@@ -98,6 +100,8 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         raise InputError(f"{target} is a folder; give the name of a file to write")
     if there and not target.is_file():
         raise InputError(f"{target} is a device or a pipe; give the name of a file to write")
+    if there and is_ledger(target):
+        raise InputError(f"{target} is a ledger, which must not forget what was spent; give another name")
     if not target.parent.is_dir():
         raise InputError(f"the folder {target.parent} for {target.name} does not exist; make it first")
     try:
@@ -105,6 +109,25 @@ def check_writable(path: str | os.PathLike[str]) -> None:
             pass
     except OSError as error:
         raise InputError(f"the folder {target.parent} cannot be written to: {error.strerror or error}") from None
+
+
+def is_ledger(path: Path) -> bool:
+    """Whether a file that is there is a ledger of Sfumato, also where it is damaged further on."""
+    with contextlib.suppress(sqlite3.Error):
+        return database_mark(path)[0] == LEDGER_MARK
+    return False
+
+
+def database_mark(path: Path) -> tuple[int, int]:
+    """The application id and version in the header of an SQLite file.
+
+    `immutable` takes no lock, writes nothing and plays no journal back, even one that waits beside a foreign file.
+    Opening the file without SQLite would do so too, but closing it would drop the locks of our other threads.
+    """
+    uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    with contextlib.closing(sqlite3.connect(uri, uri=True)) as connection:
+        mark = connection.execute("PRAGMA application_id").fetchone()[0]
+        return int(mark), int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

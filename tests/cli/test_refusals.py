@@ -8,6 +8,8 @@ import os
 import pickle
 import re
 import sqlite3
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -80,6 +82,13 @@ DATA: dict[str, tuple[str, Make, tuple[str, ...]]] = {
         _write("t.csv", _csv().replace(b"hour", b"area")),
         ("t.csv", "columns 2 and 3 are called alike"),
     ),
+    "header that capitals alone tell apart": (
+        "t.csv",
+        _write("t.csv", _csv().replace(b"hour", b"Area")),
+        ("t.csv", "columns 2 and 3 are called alike"),
+    ),
+    "line 1 blank": ("t.csv", _write("t.csv", b"\n" + _csv()), ("t.csv, line 1", "blank", "name the columns")),
+    "no name": ("", lambda f: None, ("'' is no name",)),
     "empty file": ("t.csv", _write("t.csv", b""), ("t.csv is empty",)),
     "blank file": ("t.csv", _write("t.csv", b"\n\n"), ("t.csv is empty",)),
     "only a mark": ("t.csv", _write("t.csv", b"\xef\xbb\xbf"), ("t.csv is empty",)),
@@ -129,6 +138,24 @@ def test_data(case: str, city: Path, sfumato: Sfumato) -> None:
     refused(sfumato, "check", data, "--schema", "schema.json", says=says)
     if case not in ("wrong column", "no person", "table without column"):
         refused(sfumato, "schema", "draft", data, "--out", "drafted.json", says=says)
+
+
+def test_a_name_that_is_no_text(city: Path, sfumato: Sfumato) -> None:
+    """A file name of bytes that are no UTF-8 can be told to no engine."""
+    name = os.fsdecode(b"\xff.csv")
+    Path(name).write_bytes(_csv())
+    refused(sfumato, *release("--out", "s.csv", "--ledger", "l", data=name), says=(r"\udcff.csv", "in UTF-8"))
+
+
+def test_a_database_that_another_program_writes_to(city: Path, sfumato: Sfumato) -> None:
+    """It says so, instead of doubting the file."""
+    _database("t.duckdb", "a")(city)
+    hold = "import duckdb, sys; c = duckdb.connect('t.duckdb'); print(1, flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        refused(sfumato, *release("--out", "s.csv", "--ledger", "l", data="t.duckdb::a"), says=("another program",))
+        other.communicate()
 
 
 def test_gzip_truncated_far_in(city: Path, sfumato: Sfumato) -> None:
@@ -215,7 +242,10 @@ OPTIONS: dict[str, tuple[list[object], tuple[str, ...]]] = {
     "out is the data": (["--out", "trips.parquet"], ("--out trips.parquet", "the data")),
     "out is the data by another way": (["--out", "d.csv/../trips.parquet"], ("the data",)),
     "model is the schema": (["--model-out", "schema.json"], ("--model-out schema.json", "the schema")),
+    "epsilon too small": (["--epsilon", "1e-300"], ("5e+300 records", "more of ε")),
     "model is the ledger": (["--model-out", "l"], ("--model-out l", "the ledger")),
+    "model is what tells of out": (["--model-out", "s.csv.about.json"], ("s.csv.about.json", "--out")),
+    "folder where out is told of": (["--out", "e.csv"], ("e.csv.about.json is a folder",)),
     "model is out": (["--model-out", "s.csv"], ("--model-out s.csv", "--out")),
     "ledger in missing folder": (["--ledger", "gone/l"], ("gone",)),
     "ledger is a folder": (["--ledger", "d.csv"], ("d.csv",)),
@@ -228,6 +258,7 @@ OPTIONS: dict[str, tuple[list[object], tuple[str, ...]]] = {
 def test_options(case: str, city: Path, sfumato: Sfumato) -> None:
     """A request that cannot be met is refused before anything is read, with the value and what to give instead."""
     (city / "d.csv").mkdir()
+    (city / "e.csv.about.json").mkdir()
     options, says = OPTIONS[case]
     refused(sfumato, *release("--out", "s.csv", "--ledger", "l", *options), says=says)
 
@@ -333,6 +364,18 @@ def test_ledger_show_nothing(city: Path, sfumato: Sfumato) -> None:
     refused(sfumato, "ledger", "show", "l", "--account", "other", says=("'other'", "'data'"))
     refused(sfumato, "ledger", "cap", "l", "--epsilon", "nan", says=("psilon",))
     refused(sfumato, "ledger", "cap", "new", "--epsilon", "0", says=("psilon",))
+
+
+def test_nothing_is_written_over_a_ledger(city: Path, sfumato: Sfumato) -> None:
+    """What was spent is forgotten by no slip of a file name, be it the ledger beside the data or another one."""
+    refused(sfumato, *release("--model-out", "trips.ledger"), says=("--model-out trips.ledger", "the ledger"))
+    assert sfumato(*release("--out", "s.parquet", "--ledger", "l.csv")).code == 0
+    refused(sfumato, *release("--out", "l.csv"), says=("l.csv is a ledger",))
+    refused(sfumato, *release("--out", "t.csv", "--model-out", "l.csv"), says=("l.csv is a ledger",))
+    refused(sfumato, "schema", "draft", "s.parquet", "--out", "l.csv", says=("l.csv is a ledger",))
+    invent = ["simulate", "taxi", "--records", 9, "--out"]
+    refused(sfumato, *invent, "t.csv", "--map-out", "l.csv", says=("l.csv is a ledger",))
+    refused(sfumato, *invent, "l.csv", says=("l.csv is a ledger",))
 
 
 def test_ledger_unnamed(city: Path, sfumato: Sfumato) -> None:

@@ -20,7 +20,8 @@ from sfumato import Axis, Marginal
 from sfumato.bounds import UNIT
 from sfumato.persons import ByLabel, ByRecords, ByValue
 from sfumato.privacy import noise, plan
-from sfumato.privacy.budget import GaussianCost, PureCost, compose
+from sfumato.privacy.budget import Budget, GaussianCost, PureCost, compose
+from sfumato.privacy.explain import promise
 from sfumato.privacy.plan import Histogram, Linear, Persons, Plan, Priced, Question, Scores
 from sfumato.privacy.scores import Dependence
 from sfumato.privacy.vault import Answers
@@ -434,6 +435,15 @@ def test_the_ledger_lies_beside_the_data(tmp_path) -> None:
     pa.parquet.write_table(people([3], 1), tmp_path / "trips.parquet")
     sf.Vault.open(tmp_path / "trips.parquet", SCHEMA, BUDGET).ask(every_question())
     assert (tmp_path / "trips.ledger").is_file()
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "told"),
+    [(1, "2.72 "), (1.2, "3.33 "), (0.5, "1.65 "), (0.001, "e^0.001 "), (9, "8,103.09 "), (1e23, "e^1e+23 ")],
+)
+def test_the_promise_is_told_with_no_smaller_factor_than_it_has(epsilon: float, told: str) -> None:
+    """The factor is e^ε rounded up; where that would be hard to read it stands as a power."""
+    assert f"by a factor of at most {told}" in promise(Budget(epsilon), "taxi")
 
 
 def test_explain_prints_the_plan_and_spends_nothing(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:

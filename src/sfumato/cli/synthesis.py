@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from sfumato.models import Model
 from sfumato.privacy.book import account_name
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.explain import explanation, promise
-from sfumato.privacy.vault import Vault, protected
+from sfumato.privacy.vault import Vault, ledger_path, protected
 from sfumato.public import Public
 from sfumato.schema import Schema
 from sfumato.synthesizers import METHODS, Synthesizer
@@ -61,6 +61,7 @@ def run_synthesis(request: Request, output: Output) -> None:
     method = _method(request)
     plan = method.plan(schema, budget)
     plan.check(schema)
+    plan.priced(budget)  # raises where that much or so little noise cannot be
     if request.explain:
         unit = protected(schema, request.unit)
         output.result(plan_data(plan, schema, budget, unit), explanation(plan, schema, budget, unit))
@@ -79,14 +80,13 @@ def run_synthesis(request: Request, output: Output) -> None:
     output.say(explanation(plan, schema, budget, vault.unit))
     if not vault.private:
         output.warn("--seed makes the noise repeatable: this release is NOT PRIVATE; publish nothing from it")
-    started = time.perf_counter()
     with output.working("asking the vault"):
         model = method.fit(vault, public)
-    _write(request, model, vault, time.perf_counter() - started, output)
+    _write(request, model, vault, output)
 
 
-def _write(request: Request, model: Model, vault: Vault, seconds: float, output: Output) -> None:
-    made: dict[str, Any] = {"method": request.method, "seconds": round(seconds, 2), **model.provenance.to_dict()}
+def _write(request: Request, model: Model, vault: Vault, output: Output) -> None:
+    made: dict[str, Any] = {"method": request.method, **model.provenance.to_dict()}
     lines = [f"Spent, and on record in the ledger: {promise(vault.budget, vault.unit)}"]
     if request.model_out is not None:
         model.save(request.model_out)
@@ -130,14 +130,17 @@ def _check_targets(request: Request) -> None:
         check_target(request.out)
     if request.model_out is not None:
         check_writable(request.model_out)
-    inputs: dict[str, Iterable[str | Path]] = {"the data": files_of(request.data), "the schema": [request.schema]}
+    inputs: dict[str, Iterable[str | os.PathLike[str]]] = {
+        "the data": files_of(request.data),
+        "the schema": [request.schema],
+    }
     if request.public is not None:
         inputs["the public data"] = files_of(request.public)
         private = {os.path.realpath(file) for file in files_of(request.data)}
         if same := [file for file in files_of(request.public) if os.path.realpath(file) in private]:
             raise InputError(f"--public {same[0]} is the private data itself; give a table that anyone may see")
-    if request.ledger is not None:
-        inputs["the ledger"] = [request.ledger]
+    with suppress(InputError):  # of data that are not there; the vault says so
+        inputs["the ledger"] = [ledger_path(request.data, request.ledger)]
     check_apart({"--out": request.out, "--model-out": request.model_out}, inputs)
 
 

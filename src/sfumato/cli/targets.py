@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from sfumato.errors import InputError
+from sfumato.export import about_file, has_about_file
 
 Inputs = Mapping[str, Iterable[str | os.PathLike[str]]]
 
@@ -23,9 +24,14 @@ def check_apart(targets: Mapping[str, Path | None], inputs: Inputs | None = None
     taken: dict[str, str] = {}
     for what, files in (inputs or {}).items():
         taken |= {os.path.realpath(file): what for file in files}
-    for option, path in targets.items():
-        if path is None:
-            continue
+    for option, path in _written(targets).items():
         if other := taken.get(os.path.realpath(path)):
             raise InputError(f"{option} {path} is also {other}; give it a file of its own")
         taken[os.path.realpath(path)] = option
+
+
+def _written(targets: Mapping[str, Path | None]) -> dict[str, Path]:
+    """The targets that are given, with the file about it that a CSV file gets beside it."""
+    given = {option: path for option, path in targets.items() if path is not None}
+    about = {f"the note beside {option}": about_file(path) for option, path in given.items() if has_about_file(path)}
+    return given | about

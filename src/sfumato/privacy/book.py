@@ -30,9 +30,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sfumato.errors import InputError
+from sfumato.files import LEDGER_MARK
 from sfumato.privacy.budget import Budget, Cost, GaussianCost, PureCost
 
-APPLICATION_ID = 0x5F06A701  # marks a file as ours; SQLite keeps it in the file's header
+APPLICATION_ID = LEDGER_MARK
 FORMAT = 1
 BACKUP = "restore it from a backup that holds every release"
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def promise(budget: Budget, unit: str) -> str:
     """The guarantee in a sentence."""
     who = "any one record is" if unit == "record" else f"all records of any one {unit} are"
-    odds = math.exp(budget.epsilon)
-    times = f"{odds:.3g}" if odds < 1e4 else f"e^{budget.epsilon:g}"
+    readable = 0.01 <= budget.epsilon <= 9
+    times = f"{math.ceil(100 * math.exp(budget.epsilon)) / 100:,.2f}" if readable else f"e^{budget.epsilon:g}"
     rare = f", except with a chance of about {budget.delta:.3g}" if budget.delta else ""
     return (
         f"Whether {who} in the data changes the odds of any outcome by a factor of at most {times}"

@@ -25,6 +25,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from sfumato.errors import InputError, RunError
+from sfumato.files import database_mark
 from sfumato.privacy.book import APPLICATION_ID, BACKUP, FORMAT, begin, damaged, one_line
 
 _WAIT = 30.0  # seconds to wait for another writer
@@ -142,7 +143,7 @@ def _recognise(path: Path) -> None:
     if state.st_nlink > 1:
         # A journal is found by the name of its file; under another name a killed writer's half row would be read.
         raise InputError(f"Ledger {path} has a second name (a hard link); remove one of them")
-    mark, version = _mark(path)
+    mark, version = database_mark(path)
     if mark != APPLICATION_ID:
         raise InputError(f"{path} is a database, but not a ledger of Sfumato; nothing was changed, name another file")
     if version != FORMAT:
@@ -159,17 +160,6 @@ def _settled_stat(path: Path) -> os.stat_result:
             break
         time.sleep(0.01)
     return state
-
-
-def _mark(path: Path) -> tuple[int, int]:
-    """The application id and version in the file's header.
-
-    `immutable` takes no lock, writes nothing and plays no journal back, even one that waits beside a foreign file.
-    Opening the file without SQLite would do so too, but closing it would drop the locks of our other threads.
-    """
-    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
-        mark = connection.execute("PRAGMA application_id").fetchone()[0]
-        return int(mark), int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 # --- Sentences -------------------------------------------------------------------------------------------------------

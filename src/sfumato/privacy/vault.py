@@ -145,7 +145,7 @@ class Vault(_Sealed):
         table = Table.open(data, schema)
         if unit == "person":
             _ = table.person  # raises where the column is not there
-        book = ledger if isinstance(ledger, Ledger) else Ledger(_ledger_path(data, ledger))
+        book = ledger if isinstance(ledger, Ledger) else Ledger(ledger_path(data, ledger))
         key = secrets.token_hex(16) if seed is None else f"seed {seed}"
         _HELD[vault] = _Private(table, book, noise, key, os.getpid())
         return vault
@@ -332,7 +332,8 @@ def protected(schema: Schema, unit: str) -> str:
     return schema.person.name
 
 
-def _ledger_path(data: Any, ledger: str | os.PathLike[str] | None) -> str | os.PathLike[str]:
+def ledger_path(data: Any, ledger: str | os.PathLike[str] | None) -> str | os.PathLike[str]:
+    """Where the ledger is: as told, or beside the data."""
     if ledger is not None:
         return ledger
     if isinstance(data, str | os.PathLike):
