@@ -16,7 +16,7 @@ from sfumato.engine import DuckEngine
 from sfumato.table import Table
 
 SOURCE = Path(sf.__file__).parent
-BEHIND_THE_DOOR = sorted([*(SOURCE / "synthesizers").glob("*.py"), *(SOURCE / "models").glob("*.py")])
+BEHIND_THE_DOOR = sorted([*(SOURCE / "synthesizers").rglob("*.py"), *(SOURCE / "models").rglob("*.py")])
 
 
 def _foreign_privates(tree: ast.AST) -> list[str]:
@@ -32,7 +32,7 @@ def _foreign_privates(tree: ast.AST) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", BEHIND_THE_DOOR, ids=lambda p: f"{p.parent.name}/{p.name}")
+@pytest.mark.parametrize("path", BEHIND_THE_DOOR, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_what_learns_from_a_vault_uses_no_private_part_of_it(path: Path) -> None:
     """No synthesizer and no model imports a private name or touches a private attribute of another object."""
     assert _foreign_privates(ast.parse(path.read_text(encoding="utf-8"))) == []

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from sfumato.privacy.budget import Budget, GaussianCost
-from sfumato.privacy.plan import Plan, Priced
+from sfumato.privacy.plan import Chosen, Plan, Priced
 from sfumato.schema import Schema
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def explanation(plan: Plan, schema: Schema, budget: Budget, unit: str) -> Render
     priced = plan.priced(budget)
     for p in priced:
         cells = p.question.cells(schema)
-        size = "by matrix" if cells is None else f"{cells:,}"
+        size = f"{cells:,}" if cells is not None else "by choice" if isinstance(p.question, Chosen) else "by matrix"
         table.add_row(p.question.name, p.question.about, size, p.question.capped, _noise(p), _cost(p))
     cells = sum(p.question.cells(schema) or 0 for p in priced)
     memory = f"About {max(1, 40 * cells // 2**20):,} MiB for {cells:,} noisy counts, beside the engine's own memory."

@@ -3,7 +3,7 @@
 A `Question` says what is counted, how each person is bounded, which noise is added and which share of the budget it
 takes. How far one person can move its answer follows from the bound alone, so the noise follows from plan and budget
 and from nothing else. An earlier answer may decide what a `Linear` question asks (its matrix is given when it is
-asked), never how much it may cost.
+asked) or which marginals a `Chosen` question counts, never how much it may cost.
 
 Costs (Dong, Roth & Su 2022; Dwork & Roth 2014): Gaussian noise σ on an answer that one person moves by at most Δ in
 L2 is Δ/σ-Gaussian DP; discrete Laplace noise of scale s on an answer that one person moves by at most Δ in L1 is
@@ -13,13 +13,16 @@ L2 is Δ/σ-Gaussian DP; discrete Laplace noise of scale s on an answer that one
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+
 from sfumato.bounds import UNIT, Bound
+from sfumato.columns import Ints
 from sfumato.errors import InputError
-from sfumato.marginal import Marginal
+from sfumato.marginal import MAX_CELLS, Marginal
 from sfumato.persons import Labelling
 from sfumato.privacy.budget import Budget, Cost, GaussianCost, calibrate
 from sfumato.privacy.scores import Score
@@ -74,6 +77,11 @@ class Question:
     def unit(self) -> int:
         """How many steps of the lattice that its answer lies on make one record."""
         return UNIT
+
+    @property
+    def stretch(self) -> float:
+        """How many times its level the noise of a part of the answer may be."""
+        return 1.0
 
     def cells(self, schema: Schema) -> int | None:
         """How many numbers the answer holds, where that is known before asking."""
@@ -258,6 +266,117 @@ class Scores(Question):
             marginal.check(schema)
 
 
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A marginal chosen for a `Chosen` question, and its weight: what it takes of the question's μ², relatively.
+
+    `groups` merges bins: for each axis the group of every bin, numbered from 0; -1 leaves a bin out.
+    """
+
+    marginal: Marginal
+    weight: float
+    groups: tuple[Ints, ...] | None = None
+
+    def check(self, name: str, columns: frozenset[str], schema: Schema) -> None:
+        """Raise unless it is about the columns that were planned and its groups fit their bins."""
+        where = f"question '{name}', {self.marginal}"
+        if strange := [a.column for a in self.marginal.axes if a.column not in columns]:
+            raise InputError(f"{where}: column '{strange[0]}' is none of those that were planned")
+        if not (math.isfinite(self.weight) and self.weight > 0):
+            raise InputError(f"{where}: its weight is {self.weight}; give one above 0")
+        self.marginal.check(schema)
+        if self.groups is None:
+            return
+        shape = self.marginal.shape(schema)
+        if [len(g) for g in self.groups] != list(shape):
+            raise InputError(f"{where}: its groups have lengths {[len(g) for g in self.groups]}, its axes {shape}")
+        if any(g.dtype.kind != "i" or g.min() < -1 or g.max() >= len(g) for g in self.groups):
+            raise InputError(f"{where}: groups are whole numbers from -1 to below the number of bins")
+
+    def merged(self, counts: Ints) -> Ints:
+        """The counts of the groups; each count goes to one cell or to none, so nobody adds more than before."""
+        if self.groups is None:
+            return counts
+        for axis, group in enumerate(self.groups):
+            out = np.zeros((int(group.max(initial=-1)) + 1, *np.delete(counts.shape, axis)), counts.dtype)
+            kept = np.flatnonzero(group >= 0)
+            np.add.at(out, group[kept], np.moveaxis(counts, axis, 0)[kept])
+            counts = np.moveaxis(out, 0, axis)
+        return np.ascontiguousarray(counts)
+
+
+@dataclass(frozen=True)
+class Chosen(Question):
+    """Counts of marginals that earlier answers choose: which ones, and their weights, are given when it is asked.
+
+    Parts i with weights w_i, Σw_i = 1, are counted with noise σ/√w_i each. That is one Gaussian answer: the vector
+    of all √w_i·counts_i, with noise σ on every entry. One person moves part i by at most C in L2, and no more after
+    bins are merged (a bound in L1 holds for any merging, and L2 is never larger), so the vector by at most
+    √(Σw_i·C²) = C: the cost is fixed before anything is chosen, whatever and however much is chosen.
+    """
+
+    columns: tuple[str, ...]
+    bound: Bound
+
+    LEAST = 2.0**-30
+    """The least weight of a part."""
+
+    @property
+    def l1(self) -> float:
+        """Not bounded: there may be any number of parts."""
+        return math.inf
+
+    @property
+    def l2(self) -> float:
+        """That of the bound, which must hold in L1 too."""
+        return self.bound.l2
+
+    @property
+    def about(self) -> str:
+        """The columns."""
+        return f"marginals of {', '.join(self.columns)}, chosen by earlier answers"
+
+    @property
+    def capped(self) -> str:
+        """The bound."""
+        return str(self.bound)
+
+    @property
+    def unit(self) -> int:
+        """That of the bound."""
+        return self.bound.unit
+
+    @property
+    def stretch(self) -> float:
+        """The noise of the part with the least weight."""
+        return 1 / math.sqrt(self.LEAST)
+
+    def check(self, schema: Schema) -> None:
+        """The columns are there, and the bound holds when bins are merged."""
+        super().check(schema)
+        if not math.isfinite(self.bound.l1):
+            raise InputError(
+                f"question '{self.name}': the bound {self.bound} does not hold when bins are merged; use records or "
+                "weight"
+            )
+        for column in self.columns:
+            _ = schema[column]
+
+    def weighed(self, parts: Sequence[Part], schema: Schema) -> list[float]:
+        """The weights of the parts, with sum 1; raises unless all of them can be answered."""
+        if not parts:
+            raise InputError(f"question '{self.name}' needs at least one marginal")
+        for part in parts:
+            part.check(self.name, frozenset(self.columns), schema)
+        total = math.fsum(part.weight for part in parts) * (1 + 1e-12)  # a hair, so that rounding is against us
+        weights = [part.weight / total for part in parts]
+        if min(weights) < self.LEAST:
+            raise InputError(f"question '{self.name}': a weight is less than {self.LEAST:.3g} of their sum")
+        if (cells := sum(part.marginal.size(schema) for part in parts)) > MAX_CELLS:
+            raise InputError(f"question '{self.name}': its marginals have {cells:,} cells, more than {MAX_CELLS:,}")
+        return weights
+
+
 @dataclass(frozen=True)
 class Priced:
     """A question with its cost and the noise that buys: `level` is σ or the scale, in records."""
@@ -267,11 +386,11 @@ class Priced:
     level: float
 
     def __post_init__(self) -> None:
-        if self.level * self.question.unit > LARGEST:  # found before anything is spent
+        most = LARGEST / self.question.unit / self.question.stretch
+        if self.level > most:  # found before anything is spent
             raise InputError(
-                f"question '{self.question.name}' would get noise of {self.level:.3g} records, more than "
-                f"{LARGEST / self.question.unit:.3g}, which is the most there is; give it more of ε, a smaller bound, "
-                "or ask fewer questions"
+                f"question '{self.question.name}' would get noise of {self.level:.3g} records, more than {most:.3g}, "
+                "which is the most there is; give it more of ε, a smaller bound, or ask fewer questions"
             )
 
 

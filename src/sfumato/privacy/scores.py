@@ -39,7 +39,7 @@ class Score(Protocol):
         ...
 
     def values(self, counts: Sequence[Counts]) -> Floats:
-        """The exact scores, in records."""
+        """The exact scores of these counts, in records, one for each: no score depends on another's counts."""
         ...
 
 

@@ -5,7 +5,8 @@ What it promises, for neighbouring tables that differ by all records of one pers
 - **Bounded.** Every exact answer is an integer vector on a lattice that one person moves by at most the question's
   sensitivity: the bound is enforced in the engine on the cells that are counted (`sfumato.bounds`), a person-level
   histogram counts each person once (`sfumato.persons`), a linear question has its columns' norms checked
-  (`sfumato.linear`), a score carries its own proof (`sfumato.privacy.scores`).
+  (`sfumato.linear`), a score carries its own proof (`sfumato.privacy.scores`), and so does a question whose marginals
+  are chosen on the way (`sfumato.privacy.plan.Chosen`).
 - **Noisy.** Independent noise of an exact law on the same lattice (`sfumato.privacy.noise`), from a generator keyed by
   the operating system; its level follows from plan and budget alone (`sfumato.privacy.plan`). Every cell of an answer
   gets noise, empty ones too.
@@ -27,10 +28,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -42,15 +44,15 @@ from numpy.random import Generator
 
 from sfumato._version import __version__
 from sfumato.bounded import bounded_counts
-from sfumato.bounds import UNIT, records
+from sfumato.bounds import UNIT, Bound, records
 from sfumato.columns import Floats, Ints
 from sfumato.errors import InputError, RunError
 from sfumato.linear import column_norm, linear_answers, on_lattice
-from sfumato.marginal import Marginal
+from sfumato.marginal import Counts, Marginal
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import DEFAULT_ACCOUNT, Charge, Ledger
 from sfumato.privacy.noise import discrete_laplace, generator, rounded_gaussian
-from sfumato.privacy.plan import MECHANISM, Histogram, Linear, Persons, Plan, Priced, Question, Scores
+from sfumato.privacy.plan import MECHANISM, Chosen, Histogram, Linear, Part, Persons, Plan, Priced, Question, Scores
 from sfumato.privacy.provenance import Provenance
 from sfumato.schema import Schema
 from sfumato.table import Table
@@ -98,6 +100,7 @@ class _Door(WeakKeyDictionary["Vault", _Private]):
 
 
 _HELD = _Door()
+_SCAN, _SCAN_CELLS = 16, 2**24  # marginals counted in one scan, and their cells together
 
 
 class _Sealed:
@@ -226,6 +229,7 @@ class Answers(_Sealed):
         self._vault = vault
         self._priced = priced
         self._given: dict[str, Noisy] = {}
+        self._chosen: set[str] = set()
         self.provenance = provenance
 
     @one_at_a_time
@@ -234,6 +238,8 @@ class Answers(_Sealed):
         priced = self._find(name)
         if isinstance(priced.question, Linear):
             raise InputError(f"question '{name}' needs its matrix; ask for it with linear('{name}', matrix)")
+        if isinstance(priced.question, Chosen):
+            raise InputError(f"question '{name}' needs its marginals; ask for it with chosen('{name}', parts)")
         return self._give(name, priced, None)
 
     @one_at_a_time
@@ -245,6 +251,18 @@ class Answers(_Sealed):
         if name in self._given:
             raise InputError(f"question '{name}' has been answered; another matrix would need another question")
         return self._give(name, priced, matrix)
+
+    @one_at_a_time
+    def chosen(self, name: str, parts: Sequence[Part]) -> list[Noisy]:
+        """The counts of the marginals chosen for a question, each with the noise that its weight buys."""
+        priced = self._find(name)
+        if not isinstance(priced.question, Chosen):
+            raise InputError(f"question '{name}' takes no marginals")
+        if name in self._chosen:
+            raise InputError(f"question '{name}' has been answered; other marginals would need another question")
+        weights = priced.question.weighed(parts, self._vault.schema)
+        self._chosen.add(name)
+        return list(_noisy_parts(_HELD[self._vault], priced, parts, weights))
 
     def _find(self, name: str) -> Priced:
         if name not in self._priced:
@@ -274,10 +292,24 @@ def _noisy(held: _Private, priced: Priced, matrix: object) -> Noisy:
     return Noisy(priced.question, (exact + noise) / unit, priced.level)
 
 
+def _noisy_parts(held: _Private, priced: Priced, parts: Sequence[Part], weights: Sequence[float]) -> Iterator[Noisy]:
+    """The counts of each part with noise level/√weight on their lattice."""
+    question = priced.question
+    assert isinstance(question, Chosen)
+    found = _bounded(held, [part.marginal for part in parts], question.bound)
+    for part, weight, counts in zip(parts, weights, found, strict=True):
+        level = priced.level / math.sqrt(weight)
+        exact = part.merged(counts.values)
+        noise = rounded_gaussian(level * question.unit, exact.shape, held.noise)
+        about = Histogram(f"{question.name}: {part.marginal}", part.marginal, question.bound, share=weight)
+        yield Noisy(about, (exact + noise) / question.unit, level)
+
+
 def _exact(held: _Private, question: Question, matrix: object) -> tuple[Ints, int]:
     """The exact answer as whole units of its lattice, and how many of them make one record."""
     if isinstance(question, Histogram):
-        return _bounded(held, question.marginal, question), question.bound.unit
+        (counts,) = _bounded(held, [question.marginal], question.bound)
+        return counts.values, question.bound.unit
     if isinstance(question, Persons):
         return question.labelling.count(held.table, held.key), 1
     if isinstance(question, Linear):
@@ -289,24 +321,39 @@ def _exact(held: _Private, question: Question, matrix: object) -> tuple[Ints, in
             )
         return linear_answers(held.table, question.marginal, lattice, question.bound, held.key)
     if isinstance(question, Scores):
-        counts = bounded_counts(held.table, list(question.score.marginals), question.bound, held.key)
-        scaled = [type(c)(c.marginal, c.values / question.bound.unit) for c in counts]
-        return np.rint(question.score.values(scaled) * UNIT).astype(np.int64), UNIT
+        values = [
+            question.score.values([Counts(c.marginal, c.values / question.bound.unit)])
+            for c in _bounded(held, question.score.marginals, question.bound)
+        ]
+        return np.rint(np.concatenate(values) * UNIT).astype(np.int64), UNIT
     raise TypeError(f"the vault knows no question of type {type(question).__name__}")
 
 
-def _bounded(held: _Private, marginal: Marginal, question: Histogram) -> Ints:
-    if held.table.schema.person is None:
-        (counts,) = held.table.counts([marginal])
-    else:
-        (counts,) = bounded_counts(held.table, [marginal], question.bound, held.key)
-    values: Ints = counts.values
-    return values
+def _bounded(held: _Private, marginals: Sequence[Marginal], bound: Bound) -> Iterator[Counts]:
+    """The bounded counts of marginals, a few in each scan: memory holds so many of their cells at a time."""
+    schema = held.table.schema
+    for few in _few(marginals, schema):
+        if schema.person is None:
+            yield from held.table.counts(few)
+        else:
+            yield from bounded_counts(held.table, few, bound, held.key)
+
+
+def _few(marginals: Sequence[Marginal], schema: Schema) -> Iterator[list[Marginal]]:
+    """Marginals in runs of at most `_SCAN`, and of at most `_SCAN_CELLS` cells unless one alone has more."""
+    run: list[Marginal] = []
+    for marginal in marginals:
+        if run and (len(run) == _SCAN or sum(m.size(schema) for m in [*run, marginal]) > _SCAN_CELLS):
+            yield run
+            run = []
+        run.append(marginal)
+    if run:
+        yield run
 
 
 def _check_single_records(question: Question) -> None:
-    """Without a person column each record is its own person; only plain counts make sense then."""
-    if not isinstance(question, Histogram) or question.bound != records(1):
+    """Without a person column each record is its own person; only counts of records make sense then."""
+    if not isinstance(question, Histogram | Scores | Chosen) or question.bound != records(1):
         raise InputError(
             f"question '{question.name}' bounds persons, but the schema names no person id; "
             "protecting single records, use the bound records(1) and histograms alone"
