@@ -52,6 +52,15 @@ class Records:
         return len(self.person)
 
 
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """What records are like, and how many there are of each kind: codes and values as in `Records`."""
+
+    codes: Mapping[str, Ints]
+    values: Mapping[str, Floats]
+    counts: Ints
+
+
 class Public:
     """A table that anyone may see, read by a schema."""
 
@@ -81,24 +90,41 @@ class Public:
 
         Takes some 8 bytes a record for each column that is asked for. Records of one person come in no certain order.
         """
-        encoding, families = Encoding(), self._table.engine.families
-        codes = [encoding.code(c, c.depth, families) for c in map(self.schema.__getitem__, columns)]
-        numbers = [encoding.value(self._number(name)) for name in values]
+        encoding = Encoding()
+        select = self._selected(encoding, columns, values)
         person = self._table.person
         who = encoding.value(person) if person is not None else "NULL"
         numbered = f"CASE WHEN {who} IS NOT NULL THEN DENSE_RANK() OVER (ORDER BY {who} NULLS LAST) - 1 ELSE -1 END"
         if person is None:
             numbered = "-1"
-        select = [f"{numbered} AS person"]
-        select += [f"CAST(COALESCE({code}, -1) AS BIGINT) AS c{i}" for i, code in enumerate(codes)]
-        select += [f"{number} AS x{i}" for i, number in enumerate(numbers)]
-        inner = encoding.query("source", ", ".join(select), "TRUE")
+        inner = encoding.query("source", ", ".join([f"{numbered} AS person", *select]), "TRUE")
         found = self._table.engine.run(f"SELECT * FROM ({inner}) AS e ORDER BY person")
-        return Records(
-            codes={name: _array(found, f"c{i}", np.dtype(np.int64)) for i, name in enumerate(columns)},
-            values={name: _array(found, f"x{i}", np.dtype(np.float64)) for i, name in enumerate(values)},
-            person=_array(found, "person", np.dtype(np.int64)),
-        )
+        codes, numbers = _arrays(found, columns, values)
+        return Records(codes, numbers, person=_array(found, "person", np.dtype(np.int64)))
+
+    def groups(self, columns: Sequence[str], values: Sequence[str] = ()) -> Groups:
+        """The kinds of records there are, by codes of `columns` and numbers of `values`, in no certain order.
+
+        >>> import pyarrow as pa
+        >>> from sfumato.columns import Category
+        >>> schema = Schema(columns=(Category(name="area", values=(1, 2)),))
+        >>> Public.open(pa.table({"area": [2, 2, 2]}), schema).groups(["area"]).counts.tolist()
+        [3]
+        """
+        encoding = Encoding()
+        inner = encoding.query("source", ", ".join(self._selected(encoding, columns, values)), "TRUE")
+        names = ", ".join([f"c{i}" for i in range(len(columns))] + [f"x{i}" for i in range(len(values))])
+        found = self._table.engine.run(f"SELECT {names}, COUNT(*) AS n FROM ({inner}) AS e GROUP BY {names}")
+        codes, numbers = _arrays(found, columns, values)
+        return Groups(codes, numbers, _array(found, "n", np.dtype(np.int64)))
+
+    def _selected(self, encoding: Encoding, columns: Sequence[str], values: Sequence[str]) -> list[str]:
+        """What to select for codes c0, c1, ... and numbers x0, x1, ..."""
+        families = self._table.engine.families
+        codes = [encoding.code(c, c.depth, families) for c in map(self.schema.__getitem__, columns)]
+        numbers = [encoding.value(self._number(name)) for name in values]
+        select = [f"CAST(COALESCE({code}, -1) AS BIGINT) AS c{i}" for i, code in enumerate(codes)]
+        return select + [f"{number} AS x{i}" for i, number in enumerate(numbers)]
 
     def _number(self, name: str) -> str:
         column = self.schema[name]
@@ -106,6 +132,13 @@ class Public:
             raise InputError(f"column '{name}' holds no numbers whose values could be read; it is a {column.kind}")
         (source,) = column.sources
         return as_number(f"s.{quote(source)}", self._table.engine.families[source])
+
+
+def _arrays(
+    found: pa.Table, columns: Sequence[str], values: Sequence[str]
+) -> tuple[dict[str, Ints], dict[str, Floats]]:
+    codes = {name: _array(found, f"c{i}", np.dtype(np.int64)) for i, name in enumerate(columns)}
+    return codes, {name: _array(found, f"x{i}", np.dtype(np.float64)) for i, name in enumerate(values)}
 
 
 def _array(found: pa.Table, name: str, dtype: np.dtype[Any]) -> Any:

@@ -1,6 +1,8 @@
 """What a synthesizer returns: models that hold no raw data, sample records, and are saved without pickle."""
 
+from sfumato.models.archetypes import Archetypes
 from sfumato.models.base import Model, load_model
 from sfumato.models.histogram import HistogramModel
+from sfumato.models.learning import learn as learn_archetypes
 
-__all__ = ["HistogramModel", "Model", "load_model"]
+__all__ = ["Archetypes", "HistogramModel", "Model", "learn_archetypes", "load_model"]

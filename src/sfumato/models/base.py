@@ -164,9 +164,10 @@ _DAMAGE = (
 
 
 def _kinds() -> tuple[type[Stored], ...]:
+    from sfumato.models.archetypes import Archetypes
     from sfumato.models.histogram import HistogramModel
 
-    return (HistogramModel,)
+    return (HistogramModel, Archetypes)
 
 
 def _document(file: zipfile.ZipFile) -> dict[str, Any]:
@@ -221,7 +222,7 @@ def _fill(stream: IO[bytes], room: Array) -> None:
 def _provenance(data: Mapping[str, Any]) -> Provenance:
     made = Provenance(**{f.name: data[f.name] for f in fields(Provenance)})
     texts = (made.method, made.unit, made.release, made.version)
-    numbers = 0 < float(made.epsilon) < math.inf and 0 <= float(made.delta) < 1
+    numbers = 0 <= float(made.epsilon) < math.inf and 0 <= float(made.delta) < 1
     if not (numbers and isinstance(made.private, bool) and all(isinstance(text, str) for text in texts)):
         raise InputError("its provenance is not one")
     return made

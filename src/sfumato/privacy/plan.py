@@ -23,10 +23,25 @@ from sfumato.bounds import UNIT, Bound
 from sfumato.columns import Ints
 from sfumato.errors import InputError
 from sfumato.marginal import MAX_CELLS, Marginal
-from sfumato.persons import Labelling
+from sfumato.persons import Awaited, ByLabel, ByMixture, ByRecords, ByValue, Labelling
 from sfumato.privacy.budget import Budget, Cost, GaussianCost, calibrate
 from sfumato.privacy.scores import Score
 from sfumato.schema import Schema
+
+__all__ = [  # with the rules that place a person, for those who may not name the table they are counted in
+    "Awaited",
+    "ByLabel",
+    "ByMixture",
+    "ByRecords",
+    "ByValue",
+    "Histogram",
+    "Linear",
+    "Persons",
+    "Plan",
+    "Priced",
+    "Question",
+    "Scores",
+]
 
 Noise = Literal["gaussian", "laplace"]
 _PROVEN = ("sfumato.privacy.plan", "sfumato.persons", "sfumato.privacy.scores")  # see exact figures; carry a proof
@@ -36,17 +51,24 @@ MECHANISM = {"gaussian": "rounded gaussian", "laplace": "discrete laplace"}
 
 @dataclass(frozen=True)
 class Question:
-    """Something to ask of the private table, with noise; `share` is its part of the budget."""
+    """Something to ask of the private table, with noise; `share` is its part of the budget.
+
+    Its noise is at least `least`, in records, also where its share would buy a more exact answer: then it costs less,
+    and what it costs is what is charged.
+    """
 
     name: str
     noise: Noise = field(default="gaussian", kw_only=True)
     share: float = field(default=1.0, kw_only=True)
+    least: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.noise not in MECHANISM:
             raise InputError(f"question '{self.name}': noise is 'gaussian' or 'laplace', not {self.noise!r}")
         if not (math.isfinite(self.share) and self.share > 0):
             raise InputError(f"question '{self.name}': its share of the budget is {self.share}; give one above 0")
+        if not 0 <= self.least < math.inf:
+            raise InputError(f"question '{self.name}': its least noise is {self.least}; give a number from 0 on")
 
     @property
     def l1(self) -> float:
@@ -416,11 +438,28 @@ class Plan:
         for question in self:
             question.check(schema)
 
+    def check_ready(self) -> None:
+        """Raise where a question waits for what public data will say: planned it can be, not asked."""
+        for question in self:
+            if isinstance(question, Persons) and question.labelling.waits:
+                raise InputError(
+                    f"question '{question.name}' waits for public data, which {self.method} learns from when it is "
+                    "fitted; fit it, rather than asking its plan"
+                )
+
     def priced(self, budget: Budget) -> tuple[Priced, ...]:
         """Every question with its cost and noise, spending the budget as shared out."""
         total = math.fsum(q.share for q in self)
         costs = calibrate([(q.noise, q.share / total) for q in self], budget)
-        return tuple(Priced(q, c, q.sensitivity / _rate(c)) for q, c in zip(self, costs, strict=True))
+        return tuple(_priced(q, c) for q, c in zip(self, costs, strict=True))
+
+
+def _priced(question: Question, most: Cost) -> Priced:
+    """The question with the noise that a cost buys, or its own least noise where that is more, and so costs less."""
+    level = question.sensitivity / _rate(most)
+    if level >= question.least:
+        return Priced(question, most, level)
+    return Priced(question, type(most)(question.sensitivity / question.least), question.least)
 
 
 def _rate(cost: Cost) -> float:

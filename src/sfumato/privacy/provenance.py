@@ -10,7 +10,10 @@ from sfumato._version import __version__
 
 @dataclass(frozen=True)
 class Provenance:
-    """Method, budget and unit of a release, its entry in the ledger, and whether the promise holds."""
+    """Method, budget and unit of a release, its entry in the ledger, and whether the promise holds.
+
+    What was made from public data alone has ε = 0 and no entry.
+    """
 
     method: str
     epsilon: float

@@ -178,6 +178,7 @@ class Vault(_Sealed):
     def ask(self, method: HasPlan | Plan) -> Answers:
         """The answers of a plan, ready to be read one by one; its whole cost is on disk in the ledger by then."""
         plan = self._plan(method)
+        plan.check_ready()
         held = _HELD[self]
         priced = plan.priced(self.budget)
         release = held.ledger.charge(
