@@ -2,8 +2,12 @@
 
 A `Question` says what is counted, how each person is bounded, which noise is added and which share of the budget it
 takes. How far one person can move its answer follows from the bound alone, so the noise follows from plan and budget
-and from nothing else. An earlier answer may decide what a `Linear` question asks (its matrix is given when it is
-asked) or which marginals a `Chosen` question counts, never how much it may cost.
+and from nothing else. An earlier answer may decide what a `Linear` or a `Gridded` question asks (its matrix or its grid
+is given when it is asked) or which marginals a `Chosen` question counts, never how much it may cost.
+
+A `Gridded` question may leave its bound l2(C) open: C is given when it is asked, as a public number (a constant, or one
+that earlier answers or public data tell). The answer divided by C has sensitivity 1 for every C and gets noise of the
+planned level, so the cost is the planned one whatever C is; the noise in records is C times as large.
 
 Costs (Dong, Roth & Su 2022; Dwork & Roth 2014): Gaussian noise σ on an answer that one person moves by at most Δ in
 L2 is Δ/σ-Gaussian DP; discrete Laplace noise of scale s on an answer that one person moves by at most Δ in L1 is
@@ -248,6 +252,93 @@ class Linear(Question):
             raise InputError(f"question '{self.name}': the norm of a column is {self.norm}; give one above 0")
         super().check(schema)
         self.marginal.check(schema)
+
+
+@dataclass(frozen=True)
+class Gridded(Question):
+    """Answers to a grid on a marginal (`sfumato.grid`); the grid comes when it is asked, with columns of norm ≤ 1.
+
+    Without a bound it is l2(C), and C comes with the grid: sensitivity and noise are for C = 1 then.
+    """
+
+    marginal: Marginal
+    bound: Bound | None
+
+    @property
+    def l1(self) -> float:
+        """Not bounded: a column of a grid has many entries."""
+        return math.inf
+
+    @property
+    def l2(self) -> float:
+        """C, for a column has norm at most 1; or 1, in units of the C to come."""
+        return 1.0 if self.bound is None else self.bound.l2
+
+    @property
+    def about(self) -> str:
+        """The columns."""
+        return f"grid on {self.marginal}"
+
+    @property
+    def capped(self) -> str:
+        """The bound."""
+        return "l2(C), C given when asked" if self.bound is None else str(self.bound)
+
+    @property
+    def unit(self) -> int:
+        """That of the grid's coefficients, times that of the counts unless each person's answers are rounded."""
+        return UNIT if self.bound is None or self.bound.rule == "l2" else UNIT * self.bound.unit
+
+    def cells(self, schema: Schema) -> int:
+        """Those of the marginal; the answer may hold some more, or fewer."""
+        return self.marginal.size(schema)
+
+    def check(self, schema: Schema) -> None:
+        """The marginal fits the schema."""
+        super().check(schema)
+        self.marginal.check(schema)
+
+
+@dataclass(frozen=True)
+class Norms(Question):
+    """A histogram of persons by the Euclidean norm of their answers to a grid, which comes when it is asked.
+
+    A person is in exactly one bin: below the first edge, between two, or above the last.
+    """
+
+    marginal: Marginal
+    edges: tuple[float, ...]
+
+    @property
+    def l1(self) -> float:
+        """One person, one count, by one."""
+        return 1.0
+
+    @property
+    def l2(self) -> float:
+        """One person, one count, by one."""
+        return 1.0
+
+    @property
+    def about(self) -> str:
+        """What is measured of a person."""
+        return f"persons by the norm of their answers to the grid on {self.marginal}"
+
+    @property
+    def unit(self) -> int:
+        """Persons are whole."""
+        return 1
+
+    def cells(self, schema: Schema) -> int:
+        """The bins."""
+        return len(self.edges) + 1
+
+    def check(self, schema: Schema) -> None:
+        """The marginal fits the schema, and the edges increase."""
+        super().check(schema)
+        self.marginal.check(schema)
+        if list(self.edges) != sorted(set(self.edges)) or not self.edges or self.edges[0] <= 0:
+            raise InputError(f"question '{self.name}': edges of norms are above 0 and increase")
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ What it promises, for neighbouring tables that differ by all records of one pers
 - **Bounded.** Every exact answer is an integer vector on a lattice that one person moves by at most the question's
   sensitivity: the bound is enforced in the engine on the cells that are counted (`sfumato.bounds`), a person-level
   histogram counts each person once (`sfumato.persons`), a linear question has its columns' norms checked
-  (`sfumato.linear`), a score carries its own proof (`sfumato.privacy.scores`), and so does a question whose marginals
-  are chosen on the way (`sfumato.privacy.plan.Chosen`).
+  (`sfumato.linear`), and so has a grid (`sfumato.grid`, `sfumato.gridded`), a score carries its own proof
+  (`sfumato.privacy.scores`), and so does a question whose marginals are chosen on the way
+  (`sfumato.privacy.plan.Chosen`).
 - **Noisy.** Independent noise of an exact law on the same lattice (`sfumato.privacy.noise`), from a generator keyed by
   the operating system; its level follows from plan and budget alone (`sfumato.privacy.plan`). Every cell of an answer
   gets noise, empty ones too.
@@ -33,7 +34,7 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, Literal, Never, ParamSpec, Protocol, TypeVar
@@ -47,12 +48,28 @@ from sfumato.bounded import bounded_counts
 from sfumato.bounds import UNIT, Bound, records
 from sfumato.columns import Floats, Ints
 from sfumato.errors import InputError, RunError
+from sfumato.grid import Grid
+from sfumato.gridded import grid_answers, grid_counts, norm_counts, outermost
 from sfumato.linear import column_norm, linear_answers, on_lattice
 from sfumato.marginal import Counts, Marginal
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import DEFAULT_ACCOUNT, Charge, Ledger
 from sfumato.privacy.noise import discrete_laplace, generator, rounded_gaussian
-from sfumato.privacy.plan import MECHANISM, Chosen, Histogram, Linear, Part, Persons, Plan, Priced, Question, Scores
+from sfumato.privacy.plan import (
+    LARGEST,
+    MECHANISM,
+    Chosen,
+    Gridded,
+    Histogram,
+    Linear,
+    Norms,
+    Part,
+    Persons,
+    Plan,
+    Priced,
+    Question,
+    Scores,
+)
 from sfumato.privacy.provenance import Provenance
 from sfumato.schema import Schema
 from sfumato.table import Table
@@ -84,6 +101,7 @@ class _Private:
     noise: Generator
     key: str
     process: int
+    counted: dict[tuple[str, Bound], list[Counts]] = field(default_factory=dict)  # exact, for the grids of a release
 
 
 class _Door(WeakKeyDictionary["Vault", _Private]):
@@ -241,6 +259,9 @@ class Answers(_Sealed):
             raise InputError(f"question '{name}' needs its matrix; ask for it with linear('{name}', matrix)")
         if isinstance(priced.question, Chosen):
             raise InputError(f"question '{name}' needs its marginals; ask for it with chosen('{name}', parts)")
+        if isinstance(priced.question, Gridded | Norms):
+            ask = "grids" if isinstance(priced.question, Gridded) else "norms"
+            raise InputError(f"question '{name}' needs its grid; ask for it with {ask}({{'{name}': grid}})")
         return self._give(name, priced, None)
 
     @one_at_a_time
@@ -265,6 +286,58 @@ class Answers(_Sealed):
         self._chosen.add(name)
         return list(_noisy_parts(_HELD[self._vault], priced, parts, weights))
 
+    @one_at_a_time
+    def grids(self, asked: Mapping[str, Grid], limits: Mapping[str, float] | None = None) -> dict[str, Noisy]:
+        """The answers to several gridded questions, read in one scan.
+
+        `limits` has the C of l2(C) for each question whose bound the plan leaves open.
+        """
+        found = {name: self._gridded(name, grid, Gridded) for name, grid in asked.items()}
+        bounds = {name: _bound_of(priced, limits or {}) for name, (priced, _) in found.items()}
+        held = _HELD[self._vault]
+        planned = [p.question for p in self._priced.values() if isinstance(p.question, Gridded)]
+        exact = _exact_grids(held, planned, {n: (g, bounds[n]) for n, (_, g) in found.items()}, self.provenance.release)
+        for name, (priced, _) in found.items():
+            assert isinstance(priced.question, Gridded)
+            scale = 1.0 if priced.question.bound is not None else bounds[name].limit
+            noisy = _with_noise(held, priced.question, exact[name], priced.level * scale, priced.question.unit)
+            self._given[name] = noisy
+        return {name: self._given[name] for name in asked}
+
+    @one_at_a_time
+    def norms(self, asked: Mapping[str, Grid]) -> dict[str, Noisy]:
+        """How many persons have answers of which Euclidean norm to each grid, read in one scan."""
+        found = {name: self._gridded(name, grid, Norms) for name, grid in asked.items()}
+        held = _HELD[self._vault]
+        by_edges: dict[tuple[float, ...], dict[str, Grid]] = {}
+        for name, (priced, grid) in found.items():
+            assert isinstance(priced.question, Norms)
+            by_edges.setdefault(priced.question.edges, {})[name] = grid
+        for edges, grids in by_edges.items():
+            counts = norm_counts(held.table, list(grids.values()), np.array(edges))
+            for name, exact in zip(grids, counts, strict=True):
+                priced = found[name][0]
+                self._given[name] = _with_noise(held, priced.question, exact, priced.level, 1)
+        return {name: self._given[name] for name in asked}
+
+    def _gridded(self, name: str, grid: Grid, kind: type[Question]) -> tuple[Priced, Grid]:
+        """A question of this kind, and a copy of its grid that nobody else can change, after checking that it may."""
+        priced = self._find(name)
+        question = priced.question
+        if not isinstance(question, kind) or not isinstance(question, Gridded | Norms):
+            raise InputError(f"question '{name}' takes no grid here")
+        if name in self._given:
+            raise InputError(f"question '{name}' has been answered; another grid would need another question")
+        if grid.marginal != question.marginal:
+            raise InputError(f"question '{name}' is about {question.marginal}, not about {grid.marginal}")
+        shape = question.marginal.shape(self._vault.schema)
+        own = Grid(question.marginal, {tuple(c): np.array(mask) for c, mask in grid.fine.items()})
+        if own.fine[own.marginal.columns].shape != shape:
+            raise InputError(f"question '{name}': the grid's cells are not those of {question.marginal}")
+        if own.norm() > 1 + 1e-12:
+            raise InputError(f"question '{name}': a column has norm {own.norm():.6g}, which may be 1 at most")
+        return priced, own
+
     def _find(self, name: str) -> Priced:
         if name not in self._priced:
             raise InputError(f"the plan has no question '{name}'; it has {', '.join(self._priced)}")
@@ -288,9 +361,52 @@ class Answers(_Sealed):
 def _noisy(held: _Private, priced: Priced, matrix: object) -> Noisy:
     """The exact answer on its lattice, plus noise of the same lattice."""
     exact, unit = _exact(held, priced.question, matrix)
-    law = rounded_gaussian if priced.question.noise == "gaussian" else discrete_laplace
-    noise = law(priced.level * unit, exact.shape, held.noise)
-    return Noisy(priced.question, (exact + noise) / unit, priced.level)
+    return _with_noise(held, priced.question, exact, priced.level, unit)
+
+
+def _with_noise(held: _Private, question: Question, exact: Ints, level: float, unit: int) -> Noisy:
+    """Whole units of the lattice with noise of this level in records."""
+    law = rounded_gaussian if question.noise == "gaussian" else discrete_laplace
+    noise = law(level * unit, exact.shape, held.noise)
+    return Noisy(question, (exact + noise) / unit, level)
+
+
+def _bound_of(priced: Priced, limits: Mapping[str, float]) -> Bound:
+    """The bound of a gridded question: the planned one, or l2 of the limit it is asked with."""
+    question = priced.question
+    assert isinstance(question, Gridded)
+    if question.bound is not None:
+        return question.bound
+    if question.name not in limits:
+        raise InputError(f"question '{question.name}' needs a limit: the C of l2(C)")
+    bound = Bound("l2", float(limits[question.name]))
+    if priced.level * bound.limit * question.unit > LARGEST:
+        raise InputError(
+            f"question '{question.name}': {bound} would need more noise than there is; take a smaller limit"
+        )
+    return bound
+
+
+def _exact_grids(
+    held: _Private, planned: Sequence[Gridded], asked: Mapping[str, tuple[Grid, Bound]], release: str
+) -> dict[str, Ints]:
+    """The exact answers to grids in units of their lattices; one scan for those under `l2`, one a release for others."""
+    scaled = {name: (grid, b.limit) for name, (grid, b) in asked.items() if _by_person(held, b)}
+    out = dict(zip(scaled, grid_answers(held.table, list(scaled.values())) if scaled else [], strict=True))
+    for name, (grid, bound) in asked.items():
+        if name not in out:
+            if (release, bound) not in held.counted:
+                marginals = outermost([q.marginal for q in planned if q.bound == bound])
+                held.counted[release, bound] = grid_counts(held.table, marginals, bound, held.key)
+            columns = grid.marginal.columns
+            outer = next(c for c in held.counted[release, bound] if set(grid.marginal.axes) <= set(c.marginal.axes))
+            out[name] = grid.answer(outer.project(*columns).values)
+    return out
+
+
+def _by_person(held: _Private, bound: Bound) -> bool:
+    """Whether each person's answers are scaled apart; a record that is its own person is never too long."""
+    return bound.rule == "l2" and held.table.schema.person is not None
 
 
 def _noisy_parts(held: _Private, priced: Priced, parts: Sequence[Part], weights: Sequence[float]) -> Iterator[Noisy]:
@@ -354,10 +470,10 @@ def _few(marginals: Sequence[Marginal], schema: Schema) -> Iterator[list[Margina
 
 def _check_single_records(question: Question) -> None:
     """Without a person column each record is its own person; only counts of records make sense then."""
-    if not isinstance(question, Histogram | Scores | Chosen) or question.bound != records(1):
+    if not isinstance(question, Histogram | Scores | Chosen | Gridded) or question.bound != records(1):
         raise InputError(
             f"question '{question.name}' bounds persons, but the schema names no person id; "
-            "protecting single records, use the bound records(1) and histograms alone"
+            "protecting single records, use the bound records(1) and histograms or grids alone"
         )
 
 
