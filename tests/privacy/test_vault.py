@@ -438,7 +438,7 @@ def test_answers_are_made_by_a_charge_alone() -> None:
     vault = opened(people([3, 4], 1))
     cheap = {"q": Priced(Histogram("q", AREA, sf.records(3)), PureCost(1e9), 1e-9)}
     with pytest.raises(sf.InputError, match="charges the ledger"):
-        Answers(vault, cheap, vault.ask(every_question()).provenance, None)
+        Answers(vault, vault.schema, cheap, vault.ask(every_question()).provenance, None)
 
 
 # ---------------------------------------------------------------------- refused before anything is spent

@@ -29,59 +29,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import secrets
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import wraps
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Concatenate, Literal, Never, ParamSpec, Protocol, TypeVar
-from weakref import WeakKeyDictionary
-
-import numpy as np
-from numpy.random import Generator
+from typing import Any, Literal, Never, Protocol
 
 from sfumato._version import __version__
-from sfumato.bounded import bounded_counts
-from sfumato.bounds import UNIT, Bound, records
-from sfumato.columns import Floats, Ints
-from sfumato.errors import InputError, RunError
-from sfumato.grid import Grid
-from sfumato.gridded import grid_answers, grid_counts, norm_counts, outermost
-from sfumato.linear import column_norm, linear_answers, on_lattice
-from sfumato.marginal import Counts, Marginal
+from sfumato.bounds import records
+from sfumato.errors import InputError
+from sfumato.privacy.answers import CHARGED, Answers
 from sfumato.privacy.budget import Budget
+from sfumato.privacy.door import HELD, Held, Sealed
+from sfumato.privacy.exact import Noisy
 from sfumato.privacy.ledger import DEFAULT_ACCOUNT, Charge, Ledger
-from sfumato.privacy.noise import discrete_laplace, generator, rounded_gaussian
-from sfumato.privacy.plan import (
-    LARGEST,
-    MECHANISM,
-    Chosen,
-    Gridded,
-    Histogram,
-    Linear,
-    Norms,
-    Part,
-    Persons,
-    Plan,
-    Priced,
-    Question,
-    Scores,
-)
+from sfumato.privacy.noise import generator
+from sfumato.privacy.plan import Plan, Priced
 from sfumato.privacy.provenance import Provenance
+from sfumato.privacy.questions import MECHANISM, Chosen, Gridded, Histogram, Question, Scores
 from sfumato.schema import Schema
 from sfumato.table import Table
 
-
-@dataclass(frozen=True)
-class Noisy:
-    """A noisy answer, in records: `level` is the σ or the scale of its noise."""
-
-    question: Question
-    values: Floats
-    level: float
+__all__ = ["Answers", "HasPlan", "Noisy", "Vault", "fingerprint", "ledger_path", "protected"]
 
 
 class HasPlan(Protocol):
@@ -92,45 +61,7 @@ class HasPlan(Protocol):
         ...
 
 
-@dataclass
-class _Private:
-    """What stays behind the door."""
-
-    table: Table
-    ledger: Ledger
-    noise: Generator
-    key: str
-    process: int
-    counted: dict[tuple[str, Bound], list[Counts]] = field(default_factory=dict)  # exact, for the grids of a release
-
-
-class _Door(WeakKeyDictionary["Vault", _Private]):
-    """What each vault holds, for the process that opened it."""
-
-    def __getitem__(self, vault: Vault) -> _Private:
-        held = super().__getitem__(vault)
-        if held.process != os.getpid():
-            raise InputError(
-                "a vault answers only in the process that opened it: a forked copy would repeat its noise; "
-                "open one in the process that asks"
-            )
-        return held
-
-
-_HELD = _Door()
-_SCAN, _SCAN_CELLS = 16, 2**24  # marginals counted in one scan, and their cells together
-
-
-class _Sealed:
-    """Neither copied nor pickled: a copy could be asked what the original was asked."""
-
-    __slots__ = ()
-
-    def __reduce_ex__(self, protocol: object) -> Never:
-        raise InputError(f"the {type(self).__name__.lower()} of a private table cannot be copied or pickled")
-
-
-class Vault(_Sealed):
+class Vault(Sealed):
     """A private table that answers with noise, within a budget."""
 
     __slots__ = ("__weakref__", "account", "budget", "private", "schema", "unit")
@@ -168,7 +99,7 @@ class Vault(_Sealed):
             _ = table.person  # raises where the column is not there
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger_path(data, ledger))
         key = secrets.token_hex(16) if seed is None else f"seed {seed}"
-        _HELD[vault] = _Private(table, book, noise, key, os.getpid())
+        HELD[vault] = Held(table, book, noise, key, os.getpid())
         return vault
 
     def __setattr__(self, name: str, value: object) -> Never:
@@ -197,7 +128,7 @@ class Vault(_Sealed):
         """The answers of a plan, ready to be read one by one; its whole cost is on disk in the ledger by then."""
         plan = self._plan(method)
         plan.check_ready()
-        held = _HELD[self]
+        held = HELD[self]
         priced = plan.priced(self.budget)
         release = held.ledger.charge(
             self.account,
@@ -217,255 +148,7 @@ class Vault(_Sealed):
             private=self.private,
             release=f"{self.account}/{release.id}",
         )
-        return Answers(self, {p.question.name: p for p in priced}, made, _CHARGED)
-
-
-P = ParamSpec("P")
-T = TypeVar("T")
-_CHARGED = object()  # who holds it has charged the ledger
-
-
-def one_at_a_time(
-    ask: Callable[Concatenate[Answers, P], T],
-) -> Callable[Concatenate[Answers, P], T]:
-    """A method of `Answers` that one thread runs at a time: two at once would both find a question not answered yet."""
-
-    @wraps(ask)
-    def alone(self: Answers, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        with self._lock:
-            return ask(self, *args, **kwargs)
-
-    return alone
-
-
-class Answers(_Sealed):
-    """The noisy answers of a charged plan, by the names of its questions; `Vault.ask` makes them."""
-
-    def __init__(self, vault: Vault, priced: Mapping[str, Priced], provenance: Provenance, seal: object):
-        if seal is not _CHARGED:
-            raise InputError("answers come from Vault.ask, which charges the ledger for them")
-        self._lock = threading.RLock()
-        self._vault = vault
-        self._priced = priced
-        self._given: dict[str, Noisy] = {}
-        self._chosen: set[str] = set()
-        self.provenance = provenance
-
-    @one_at_a_time
-    def __getitem__(self, name: str) -> Noisy:
-        """The answer to a question."""
-        priced = self._find(name)
-        if isinstance(priced.question, Linear):
-            raise InputError(f"question '{name}' needs its matrix; ask for it with linear('{name}', matrix)")
-        if isinstance(priced.question, Chosen):
-            raise InputError(f"question '{name}' needs its marginals; ask for it with chosen('{name}', parts)")
-        if isinstance(priced.question, Gridded | Norms):
-            ask = "grids" if isinstance(priced.question, Gridded) else "norms"
-            raise InputError(f"question '{name}' needs its grid; ask for it with {ask}({{'{name}': grid}})")
-        return self._give(name, priced, None)
-
-    @one_at_a_time
-    def linear(self, name: str, matrix: object) -> Noisy:
-        """The answers A·x to a linear question, for a dense or sparse matrix with a column for each cell."""
-        priced = self._find(name)
-        if not isinstance(priced.question, Linear):
-            raise InputError(f"question '{name}' takes no matrix")
-        if name in self._given:
-            raise InputError(f"question '{name}' has been answered; another matrix would need another question")
-        return self._give(name, priced, matrix)
-
-    @one_at_a_time
-    def chosen(self, name: str, parts: Sequence[Part]) -> list[Noisy]:
-        """The counts of the marginals chosen for a question, each with the noise that its weight buys."""
-        priced = self._find(name)
-        if not isinstance(priced.question, Chosen):
-            raise InputError(f"question '{name}' takes no marginals")
-        if name in self._chosen:
-            raise InputError(f"question '{name}' has been answered; other marginals would need another question")
-        weights = priced.question.weighed(parts, self._vault.schema)
-        self._chosen.add(name)
-        return list(_noisy_parts(_HELD[self._vault], priced, parts, weights))
-
-    @one_at_a_time
-    def grids(self, asked: Mapping[str, Grid], limits: Mapping[str, float] | None = None) -> dict[str, Noisy]:
-        """The answers to several gridded questions, read in one scan.
-
-        `limits` has the C of l2(C) for each question whose bound the plan leaves open.
-        """
-        found = {name: self._gridded(name, grid, Gridded) for name, grid in asked.items()}
-        bounds = {name: _bound_of(priced, limits or {}) for name, (priced, _) in found.items()}
-        held = _HELD[self._vault]
-        planned = [p.question for p in self._priced.values() if isinstance(p.question, Gridded)]
-        exact = _exact_grids(held, planned, {n: (g, bounds[n]) for n, (_, g) in found.items()}, self.provenance.release)
-        for name, (priced, _) in found.items():
-            assert isinstance(priced.question, Gridded)
-            scale = 1.0 if priced.question.bound is not None else bounds[name].limit
-            noisy = _with_noise(held, priced.question, exact[name], priced.level * scale, priced.question.unit)
-            self._given[name] = noisy
-        return {name: self._given[name] for name in asked}
-
-    @one_at_a_time
-    def norms(self, asked: Mapping[str, Grid]) -> dict[str, Noisy]:
-        """How many persons have answers of which Euclidean norm to each grid, read in one scan."""
-        found = {name: self._gridded(name, grid, Norms) for name, grid in asked.items()}
-        held = _HELD[self._vault]
-        by_edges: dict[tuple[float, ...], dict[str, Grid]] = {}
-        for name, (priced, grid) in found.items():
-            assert isinstance(priced.question, Norms)
-            by_edges.setdefault(priced.question.edges, {})[name] = grid
-        for edges, grids in by_edges.items():
-            counts = norm_counts(held.table, list(grids.values()), np.array(edges))
-            for name, exact in zip(grids, counts, strict=True):
-                priced = found[name][0]
-                self._given[name] = _with_noise(held, priced.question, exact, priced.level, 1)
-        return {name: self._given[name] for name in asked}
-
-    def _gridded(self, name: str, grid: Grid, kind: type[Question]) -> tuple[Priced, Grid]:
-        """A question of this kind, and a copy of its grid that nobody else can change, after checking that it may."""
-        priced = self._find(name)
-        question = priced.question
-        if not isinstance(question, kind) or not isinstance(question, Gridded | Norms):
-            raise InputError(f"question '{name}' takes no grid here")
-        if name in self._given:
-            raise InputError(f"question '{name}' has been answered; another grid would need another question")
-        if grid.marginal != question.marginal:
-            raise InputError(f"question '{name}' is about {question.marginal}, not about {grid.marginal}")
-        shape = question.marginal.shape(self._vault.schema)
-        own = Grid(question.marginal, {tuple(c): np.array(mask) for c, mask in grid.fine.items()})
-        if own.fine[own.marginal.columns].shape != shape:
-            raise InputError(f"question '{name}': the grid's cells are not those of {question.marginal}")
-        if own.norm() > 1 + 1e-12:
-            raise InputError(f"question '{name}': a column has norm {own.norm():.6g}, which may be 1 at most")
-        return priced, own
-
-    def _find(self, name: str) -> Priced:
-        if name not in self._priced:
-            raise InputError(f"the plan has no question '{name}'; it has {', '.join(self._priced)}")
-        return self._priced[name]
-
-    def _give(self, name: str, priced: Priced, matrix: object) -> Noisy:
-        if name not in self._given:
-            try:
-                self._given[name] = _noisy(_HELD[self._vault], priced, matrix)
-            except (InputError, RunError) as error:
-                if matrix is not None:
-                    raise
-                spent = f"release {self.provenance.release} was charged before and stays in the ledger"
-                raise type(error)(f"{error}; {spent}") from None
-        return self._given[name]
-
-
-# ---------------------------------------------------------------------- behind the door
-
-
-def _noisy(held: _Private, priced: Priced, matrix: object) -> Noisy:
-    """The exact answer on its lattice, plus noise of the same lattice."""
-    exact, unit = _exact(held, priced.question, matrix)
-    return _with_noise(held, priced.question, exact, priced.level, unit)
-
-
-def _with_noise(held: _Private, question: Question, exact: Ints, level: float, unit: int) -> Noisy:
-    """Whole units of the lattice with noise of this level in records."""
-    law = rounded_gaussian if question.noise == "gaussian" else discrete_laplace
-    noise = law(level * unit, exact.shape, held.noise)
-    return Noisy(question, (exact + noise) / unit, level)
-
-
-def _bound_of(priced: Priced, limits: Mapping[str, float]) -> Bound:
-    """The bound of a gridded question: the planned one, or l2 of the limit it is asked with."""
-    question = priced.question
-    assert isinstance(question, Gridded)
-    if question.bound is not None:
-        return question.bound
-    if question.name not in limits:
-        raise InputError(f"question '{question.name}' needs a limit: the C of l2(C)")
-    bound = Bound("l2", float(limits[question.name]))
-    if priced.level * bound.limit * question.unit > LARGEST:
-        raise InputError(
-            f"question '{question.name}': {bound} would need more noise than there is; take a smaller limit"
-        )
-    return bound
-
-
-def _exact_grids(
-    held: _Private, planned: Sequence[Gridded], asked: Mapping[str, tuple[Grid, Bound]], release: str
-) -> dict[str, Ints]:
-    """The exact answers to grids in units of their lattices; one scan for those under `l2`, one a release for others."""
-    scaled = {name: (grid, b.limit) for name, (grid, b) in asked.items() if _by_person(held, b)}
-    out = dict(zip(scaled, grid_answers(held.table, list(scaled.values())) if scaled else [], strict=True))
-    for name, (grid, bound) in asked.items():
-        if name not in out:
-            if (release, bound) not in held.counted:
-                marginals = outermost([q.marginal for q in planned if q.bound == bound])
-                held.counted[release, bound] = grid_counts(held.table, marginals, bound, held.key)
-            columns = grid.marginal.columns
-            outer = next(c for c in held.counted[release, bound] if set(grid.marginal.axes) <= set(c.marginal.axes))
-            out[name] = grid.answer(outer.project(*columns).values)
-    return out
-
-
-def _by_person(held: _Private, bound: Bound) -> bool:
-    """Whether each person's answers are scaled apart; a record that is its own person is never too long."""
-    return bound.rule == "l2" and held.table.schema.person is not None
-
-
-def _noisy_parts(held: _Private, priced: Priced, parts: Sequence[Part], weights: Sequence[float]) -> Iterator[Noisy]:
-    """The counts of each part with noise level/√weight on their lattice."""
-    question = priced.question
-    assert isinstance(question, Chosen)
-    found = _bounded(held, [part.marginal for part in parts], question.bound)
-    for part, weight, counts in zip(parts, weights, found, strict=True):
-        level = priced.level / math.sqrt(weight)
-        exact = part.merged(counts.values)
-        noise = rounded_gaussian(level * question.unit, exact.shape, held.noise)
-        about = Histogram(f"{question.name}: {part.marginal}", part.marginal, question.bound, share=weight)
-        yield Noisy(about, (exact + noise) / question.unit, level)
-
-
-def _exact(held: _Private, question: Question, matrix: object) -> tuple[Ints, int]:
-    """The exact answer as whole units of its lattice, and how many of them make one record."""
-    if isinstance(question, Histogram):
-        (counts,) = _bounded(held, [question.marginal], question.bound)
-        return counts.values, question.bound.unit
-    if isinstance(question, Persons):
-        return question.labelling.count(held.table, held.key), 1
-    if isinstance(question, Linear):
-        lattice = on_lattice(matrix, question.marginal, question.marginal.size(held.table.schema))
-        order = 2 if question.noise == "gaussian" else 1
-        if question.bound.rule != "l2" and (norm := column_norm(lattice, order)) > question.norm:
-            raise InputError(
-                f"question '{question.name}': a column has norm {norm:.6g}, planned were {question.norm:g}"
-            )
-        return linear_answers(held.table, question.marginal, lattice, question.bound, held.key)
-    if isinstance(question, Scores):
-        values = [
-            question.score.values([Counts(c.marginal, c.values / question.bound.unit)])
-            for c in _bounded(held, question.score.marginals, question.bound)
-        ]
-        return np.rint(np.concatenate(values) * UNIT).astype(np.int64), UNIT
-    raise TypeError(f"the vault knows no question of type {type(question).__name__}")
-
-
-def _bounded(held: _Private, marginals: Sequence[Marginal], bound: Bound) -> Iterator[Counts]:
-    """The bounded counts of marginals, a few in each scan: memory holds so many of their cells at a time."""
-    schema = held.table.schema
-    for few in _few(marginals, schema):
-        if schema.person is None:
-            yield from held.table.counts(few)
-        else:
-            yield from bounded_counts(held.table, few, bound, held.key)
-
-
-def _few(marginals: Sequence[Marginal], schema: Schema) -> Iterator[list[Marginal]]:
-    """Marginals in runs of at most `_SCAN`, and of at most `_SCAN_CELLS` cells unless one alone has more."""
-    run: list[Marginal] = []
-    for marginal in marginals:
-        if run and (len(run) == _SCAN or sum(m.size(schema) for m in [*run, marginal]) > _SCAN_CELLS):
-            yield run
-            run = []
-        run.append(marginal)
-    if run:
-        yield run
+        return Answers(self, self.schema, {p.question.name: p for p in priced}, made, CHARGED)
 
 
 def _check_single_records(question: Question) -> None:
