@@ -22,7 +22,7 @@ import numpy as np
 from sfumato.coding import Encoding, as_number, as_person, quote
 from sfumato.engine import Engine, connect
 from sfumato.errors import InputError
-from sfumato.marginal import Counts, Marginal
+from sfumato.marginal import Cells, Counts, Marginal
 from sfumato.schema import Schema
 
 if TYPE_CHECKING:
@@ -84,20 +84,33 @@ class Table:
 
         Exact and unbounded: for public and synthetic tables, and for the owner's own eyes.
         """
-        encoded = Encoded(self, marginals, weight=weight)
+        for marginal in marginals:
+            marginal.check(self.schema)
+        return [cells.dense(self.schema) for cells in self.cells(marginals, weight)]
+
+    def cells(self, marginals: Sequence[Marginal], weight: str | None = None) -> list[Cells]:
+        """The counts that are not zero, for marginals of any size; otherwise as `counts`."""
+        encoded = Encoded(self, marginals, weight=weight, sparse=True)
         total = "COUNT(*)" if weight is None else "SUM(weight)"
         answer = self.engine.run(encoded.grouped(total))
-        return encoded.fill(answer, np.dtype(np.int64 if weight is None else np.float64))
+        return encoded.found(answer, np.dtype(np.int64 if weight is None else np.float64))
 
 
 class Encoded:
     """The records of a table as numbers of cells: a query with a column c0, c1, ... for each marginal."""
 
-    def __init__(self, table: Table, marginals: Sequence[Marginal], person: bool = False, weight: str | None = None):
+    def __init__(
+        self,
+        table: Table,
+        marginals: Sequence[Marginal],
+        person: bool = False,
+        weight: str | None = None,
+        sparse: bool = False,
+    ):
         self.schema = table.schema
         self.marginals = tuple(marginals)
         for marginal in self.marginals:
-            marginal.check(self.schema)
+            (marginal.check_sparse if sparse else marginal.check)(self.schema)
         encoding = Encoding()
         try:
             cells = [self._cell(encoding, marginal, table) for marginal in self.marginals]
@@ -145,6 +158,16 @@ class Encoded:
             f"FROM ({self.sql}) AS e WHERE {where} GROUP BY GROUPING SETS ({sets})"
         )
         return f"SELECT * FROM ({inner}) AS g WHERE cell IS NOT NULL"
+
+    def found(self, answer: pa.Table, dtype: np.dtype[Any]) -> list[Cells]:
+        """The cells in the rows (which marginal, cell, total) of an answer that has each cell once."""
+        which, cell, total = (answer.column(i).to_numpy() for i in range(3))
+        order = np.lexsort((cell, which))
+        parts = np.split(order, np.searchsorted(which[order], np.arange(1, len(self.marginals))))
+        return [
+            Cells(marginal, cell[mine].astype(np.int64), total[mine].astype(dtype))
+            for marginal, mine in zip(self.marginals, parts, strict=True)
+        ]
 
     def fill(self, answer: pa.Table, dtype: np.dtype[Any]) -> list[Counts]:
         """Counts from the rows (which marginal, cell, total) of an answer."""

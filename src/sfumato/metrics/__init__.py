@@ -1,5 +1,11 @@
 """Metrics: how faithful a synthetic table is. Each takes a schema and settings, and compares two tables."""
 
-from sfumato.metrics.base import Metric, Score
+from collections.abc import Callable, Mapping
 
-__all__ = ["Metric", "Score"]
+from sfumato.metrics.base import Metric, Score
+from sfumato.metrics.edges import Edges
+
+METRICS: Mapping[str, Callable[..., Metric]] = {"edges": Edges}
+"""Each by the name it has on the command line; heavy libraries stay out of their modules until they score."""
+
+__all__ = ["METRICS", "Edges", "Metric", "Score"]
