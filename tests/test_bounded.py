@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 
 import numpy as np
@@ -121,18 +122,34 @@ def test_one_question_does_not_depend_on_the_others_asked_with_it() -> None:
             np.testing.assert_array_equal(bounded_counts(opened, [marginal], records(3), "key")[0].values, counts)
 
 
-def test_the_kept_records_are_a_fair_sample() -> None:
-    """Each record of a person is kept equally often: over 1,000 keys a chi-square test at 1e-4 does not object."""
-    table = pa.table({"who": ["p"] * 8, "area": [0, 1, 1, 2, 2, 2, 3, 3], "kind": ["a"] * 8, "fare": [1.0] * 8})
-    schema = SCHEMA.select(["area"])
-    kept = np.zeros(4)
-    with Table.open(table, schema) as opened:
-        for key in range(1_000):
-            kept += bounded_counts(opened, [Marginal.of("area")], records(1), f"{key}")[0].values
+@pytest.mark.stat
+@pytest.mark.parametrize("times", [1, 30])
+def test_the_kept_records_are_a_fair_sample(times: int) -> None:
+    """Each record of a person is kept equally often, also of many: a chi-square test of 4,000 persons at 1e-4."""
+    areas = np.array([0, 1, 1, 2, 2, 2, 3, 3] * times)
+    table = pa.table({"who": np.repeat(np.arange(4_000), len(areas)), "area": np.tile(areas, 4_000)})
+    with Table.open(table, SCHEMA.select(["area"])) as opened:
+        kept, again = (bounded_counts(opened, [Marginal.of("area")], records(1), key)[0].values for key in "ab")
     from scipy.stats import chisquare
 
-    assert kept.sum() == 1_000
-    assert chisquare(kept, np.array([1, 2, 3, 2]) / 8 * 1_000).pvalue > 1e-4
+    assert kept.sum() == 4_000
+    assert (kept != again).any()
+    assert chisquare(kept, np.array([1, 2, 3, 2]) / 8 * 4_000).pvalue > 1e-4
+
+
+def test_of_very_many_records_the_least_draws_are_kept(on_engine: OnEngine) -> None:
+    """The mark above which draws are not sorted leaves out none of the least, which are found here by sorting all."""
+    areas = [0] * 1_500 + [1] * 400 + [2] * 90 + [3] * 10
+    table = pa.table({"who": ["p"] * 2_000 + ["q"], "area": [*areas, 3]})
+    with Table.open(on_engine(table), SCHEMA.select(["area"])) as opened:
+        (counts,) = bounded_counts(opened, [Marginal.of("area")], records(9), "key")
+    draws = sorted(
+        (hashlib.md5(f"key|area|{area}|{i}|p".encode()).hexdigest()[:12], area)
+        for area, n in enumerate([1_500, 400, 90, 10])
+        for i in range(n)
+    )
+    expected = np.bincount([3, *(area for _, area in draws[:9])], minlength=4)
+    assert counts.values.tolist() == expected.tolist()
 
 
 def test_persons_are_told_apart_in_the_sample() -> None:

@@ -36,6 +36,7 @@ PART = "/*part*/ TRUE"  # replaced by a condition on the person where a query is
 
 _SHRINK = 1 - 2.0**-30
 _MOST_PARTS = 1024
+_MOST = 2**21  # records of one person in one cell that take part in the draw; more than any limit
 _MANY = 2**40  # records of one person in one cell beyond which the count saturates, so that no product overflows
 
 
@@ -54,19 +55,23 @@ def in_groups(encoded: Encoded) -> str:
 def _records(encoded: Encoded, bound: Bound, key: str) -> str:
     """Persons within the bound are counted; the records of the others are told apart, shuffled and cut off.
 
-    Records of one cell are alike, so the k-th of them stands for any; only persons over the bound are unfolded.
+    Records of one cell are alike, so the k-th of them stands for any; only persons over the bound are unfolded, and of
+    those with very many only draws below a mark are sorted, among which the least are.
     """
     limit = int(bound.limit)
     names = ", ".join(f"({i}, {literal(str(m))})" for i, m in enumerate(encoded.marginals))
-    order = keyed_hash(key, "v.name", "cell", "i", "person")
+    few = 4 * limit + 64  # of a person's records so many are expected below the mark: fewer than the limit once in e^60
+    mark = f"LPAD(LOWER(HEX(CAST(FLOOR({few} * {2.0**48!r} / total) AS BIGINT))), 12, '0')"
     return f"""
         WITH g AS ({in_groups(encoded)}),
-        r AS (SELECT q, person, SUM(n) AS total FROM g GROUP BY q, person),
+        r AS (SELECT q, person, SUM(LEAST(n, {_MOST})) AS total FROM g GROUP BY q, person),
         light AS (SELECT g.q, g.cell, g.n FROM g JOIN r ON g.q = r.q AND g.person = r.person WHERE total <= {limit}),
-        heavy AS (SELECT g.q, g.person, g.cell, UNNEST(RANGE(CAST(g.n AS BIGINT))) AS i
+        heavy AS (SELECT g.q, g.person, g.cell, total, UNNEST(RANGE(CAST(LEAST(g.n, {_MOST}) AS BIGINT))) AS i
                   FROM g JOIN r ON g.q = r.q AND g.person = r.person WHERE total > {limit}),
-        shuffled AS (SELECT h.q, cell, ROW_NUMBER() OVER (PARTITION BY h.q, person ORDER BY {order}, cell, i) AS place
-                     FROM heavy AS h JOIN (VALUES {names}) AS v(q, name) ON h.q = v.q),
+        drawn AS (SELECT h.q, person, cell, total, i, {keyed_hash(key, "v.name", "cell", "i", "person")} AS draw
+                  FROM heavy AS h JOIN (VALUES {names}) AS v(q, name) ON h.q = v.q),
+        shuffled AS (SELECT q, cell, ROW_NUMBER() OVER (PARTITION BY q, person ORDER BY draw, cell, i) AS place
+                     FROM drawn WHERE total <= {few} OR draw < {mark}),
         kept AS (SELECT q, cell, n FROM light UNION ALL SELECT q, cell, 1 AS n FROM shuffled WHERE place <= {limit})
         SELECT q, cell, CAST(SUM(n) AS BIGINT) AS n FROM kept GROUP BY q, cell"""
 

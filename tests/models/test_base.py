@@ -135,7 +135,9 @@ def test_a_model_that_cannot_be_written_leaves_nothing(tmp_path):
 def test_a_missing_file_a_folder_and_foreign_files_are_refused(tmp_path):
     """One sentence each, whatever it is that poses as a model."""
     refused(tmp_path / "no", "does not exist")
-    refused(tmp_path, "is a folder; a model file is needed")
+    refused(tmp_path, "is a folder, a device or a pipe; a model file is needed")
+    os.mkfifo(tmp_path / "pipe")
+    refused(tmp_path / "pipe", "is a folder, a device or a pipe")
     for raw in (b"", b"PK\x05\x06" + b"\0" * 18, pickle.dumps(MODEL.counts), b"a,b\n1,2\n", b"\0" * 10_000):
         (tmp_path / "m").write_bytes(raw)
         refused(tmp_path / "m")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato import Axis, Marginal
-from sfumato.bounds import UNIT
+from sfumato.bounds import UNIT, Bound
 from sfumato.persons import ByLabel, ByRecords, ByValue
 from sfumato.privacy import noise, plan
 from sfumato.privacy.budget import Budget, GaussianCost, PureCost, compose
@@ -466,6 +466,14 @@ class Cheap(Histogram):
         return 1e-6
 
 
+class Loose(Bound):
+    """A bound that says it caps a person at less than it does."""
+
+    @property
+    def l2(self) -> float:
+        return 1e-6
+
+
 LABELS = np.zeros((3, 3), np.int64)
 
 
@@ -474,6 +482,7 @@ LABELS = np.zeros((3, 3), np.int64)
     [
         (Persons("q", Spy()), "Spy is none of Sfumato's own"),
         (Cheap("q", AREA, sf.l2(3)), "Cheap is none of Sfumato's own"),
+        (Histogram("q", AREA, Loose("l2", 3)), "Loose is none of Sfumato's own"),
         (Persons("q", ByValue(Axis("nowhere"))), "no column 'nowhere'"),
         (Persons("q", ByValue(Axis("area", "nowhere"))), "no level 'nowhere'"),
         (Persons("q", ByLabel("labels", PAIR, LABELS)), "labels have shape"),

@@ -122,6 +122,8 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 def load_model(path: str | os.PathLike[str]) -> Model:
     """The model in a file that `save` wrote."""
+    if os.path.exists(path) and not os.path.isfile(path):  # a device might never end
+        raise InputError(f"{path} is a folder, a device or a pipe; a model file is needed")
     try:
         with zipfile.ZipFile(path) as file:
             document = _document(file)
@@ -137,8 +139,6 @@ def load_model(path: str | os.PathLike[str]) -> Model:
             return kind.of_parts(schema, provenance, document["settings"], arrays)
     except FileNotFoundError:
         raise InputError(f"{path} does not exist") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder; a model file is needed") from None
     except InputError as error:
         raise InputError(f"{path} is not a model that can be used: {error}") from None
     except zipfile.BadZipFile:

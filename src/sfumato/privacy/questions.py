@@ -27,7 +27,8 @@ from sfumato.privacy.scores import Score
 from sfumato.schema import Schema
 
 Noise = Literal["gaussian", "laplace"]
-_PROVEN = ("sfumato.privacy.questions", "sfumato.persons", "sfumato.privacy.scores")  # see exact figures; carry a proof
+# what sees exact figures or says how far a person moves them: these modules carry the proofs
+_PROVEN = ("sfumato.privacy.questions", "sfumato.persons", "sfumato.privacy.scores", "sfumato.bounds")
 LARGEST = 2.0**50  # lattice units: `sfumato.privacy.noise` draws no larger noise
 MECHANISM = {"gaussian": "rounded gaussian", "laplace": "discrete laplace"}
 
@@ -94,7 +95,7 @@ class Question:
 
     def check(self, schema: Schema) -> None:
         """Raise unless the schema can answer it and its sensitivity is finite."""
-        for part in (self, getattr(self, "labelling", self), getattr(self, "score", self)):
+        for part in (self, *(getattr(self, name, None) or self for name in ("labelling", "score", "bound"))):
             if type(part).__module__ not in _PROVEN:
                 raise InputError(
                     f"question '{self.name}': {type(part).__name__} is none of Sfumato's own, so nothing is known of "
