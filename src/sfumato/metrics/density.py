@@ -99,7 +99,7 @@ class Density:
 
     def score(self, truth: Any, synthetic: Any) -> DensityScore:
         """How far the shares agree."""
-        found = self.drawn().distances(truth, synthetic)
+        (found,) = self.drawn().distances(truth, synthetic)
         apart = np.nan_to_num(found.distances[0], nan=0.0)  # two empty tables agree
         order = np.argsort(-apart, kind="stable")
         sets = tuple((found.sets.sets[i], float(apart[i])) for i in order)
