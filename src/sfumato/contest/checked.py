@@ -53,7 +53,8 @@ class Checked:
     def require(self) -> None:
         """Raise unless the contest would take it."""
         if self.faults:
-            more = f" (and {len(self.faults) - 1} more faults)" if len(self.faults) > 1 else ""
+            rest = len(self.faults) - 1
+            more = f" (and {rest} more fault{'s' if rest > 1 else ''})" if rest else ""
             raise InputError(f"{self.origin} is no valid submission to sprint {self.sprint}: {self.faults[0]}{more}")
 
     def to_dict(self) -> dict[str, Any]:
@@ -107,7 +108,7 @@ class Tally:
         entry[1] += [int(i) + first for i in at[:room]]
         if example is not None:
             values = list(example) if not isinstance(example, np.ndarray) else example
-            entry[2] += [v for i in at[:SHOWN] if (v := _shown(values[int(i)])) not in entry[2]][:3]
+            entry[2] = list(dict.fromkeys([*entry[2], *(_shown(values[int(i)]) for i in at[:SHOWN])]))[:3]
 
     def note(self, rule: str, text: str, row: int) -> None:
         """Note that a rule is broken in one row."""
@@ -118,7 +119,8 @@ class Tally:
         out = []
         for (rule, text), (count, rows, examples) in self._found.items():
             such = f", such as {', '.join(examples)}" if examples else ""
-            out.append(Fault(rule, text.format(n=f"{count:,}") + such, count, tuple(rows), self.unit))
+            often = f" in {count:,} {self.unit}{'s' if count > 1 else ''}"
+            out.append(Fault(rule, text + often + such, count, tuple(rows), self.unit))
         return out
 
 

@@ -32,7 +32,7 @@ def check_records(submission: Any, parameters: Parameters) -> Checked:
     """Whether the contest would take a submission of records."""
     tally = Tally()
     rows = Rows.of(
-        submission, lambda line, wanted, has: tally.note("values", f"{{n}} lines have no {wanted} values", line)
+        submission, lambda line, wanted, has: tally.note("values", f"{has} values instead of {wanted}", line)
     )
     tally.unit = rows.unit
     if faults := _columns(rows.names, ("epsilon", *parameters.columns)):
@@ -79,7 +79,7 @@ class _Looked:
         for i, e in enumerate(self.sizes):
             run[x == e] = i
             self.sizes[e] += int((x == e).sum())
-        self.tally.add("epsilon", "{n} rows have an ε that is no run's", run < 0, first, x)
+        self.tally.add("epsilon", "an ε that is no run's", run < 0, first, x)
         return run
 
     def _column(self, name: str, entry: Mapping[str, Any], column: Any, first: int) -> None:
@@ -88,26 +88,26 @@ class _Looked:
         if isinstance(values, list) and values and isinstance(values[0], str):
             words, known = texts(column), set(values)
             wrong = np.array([w not in known for w in words], bool)
-            add("values", f"column '{name}': {{n}} values are not in the schema", wrong, first, words)
+            add("values", f"column '{name}': a value that is not in the schema", wrong, first, words)
             return
         x, bad = numbers(column)
         missing = np.isnan(x) & ~bad
         if isinstance(values, list):
-            add("values", f"column '{name}': {{n}} values are not in the schema", ~np.isin(x, values), first, x)
+            add("values", f"column '{name}': a value that is not in the schema", ~np.isin(x, values), first, x)
         else:
             self._type(name, str(entry.get("dtype", "")), x, bad, missing, first)
         low, high = entry.get("min"), entry.get("max")
         if low is not None:
-            add("min", f"column '{name}': {{n}} values are below {low}", x < low, first, x)
+            add("min", f"column '{name}': a value below {low}", x < low, first, x)
         if high is not None:
-            add("max", f"column '{name}': {{n}} values are above {high}", x > high, first, x)
+            add("max", f"column '{name}': a value above {high}", x > high, first, x)
 
     def _type(self, name: str, dtype: str, x: Floats, bad: Mask, missing: Mask, first: int) -> None:
         """A number is one, and is there."""
         add = self.tally.add
-        add("dtype", f"column '{name}': {{n}} values are no numbers ({dtype})", bad, first)
+        add("dtype", f"column '{name}': no number ({dtype})", bad, first)
         rule = "finite" if "float" in dtype else "dtype"
-        add(rule, f"column '{name}': {{n}} values are missing or infinite ({dtype})", missing | np.isinf(x), first)
+        add(rule, f"column '{name}': nothing or infinity ({dtype})", missing | np.isinf(x), first)
         if "int" in dtype and (cut := int((np.isfinite(x) & (x != np.floor(x))).sum())):
             self._cut[name] = self._cut.get(name, 0) + cut
 
@@ -149,7 +149,7 @@ class _Looked:
             out.append(
                 Fault(
                     "persons",
-                    f"at ε = {run.epsilon:g} {int(over.sum()):,} of {PERSON[3]} have more than {limit:,} rows; "
+                    f"more than {limit:,} rows of one {PERSON[3]} at ε = {run.epsilon:g}: {int(over.sum()):,} have, "
                     f"{keys[worst] // len(self.sizes)} has {times[worst]:,}",
                     int(over.sum()),
                 )

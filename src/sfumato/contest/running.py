@@ -101,8 +101,13 @@ class Entry:
         out = []
         for run in self.parameters.runs:
             budget = Budget(run.epsilon, run.delta)
-            plan = self.method.plan(schema, budget)
-            plan.check(schema)
+            try:
+                plan = self.method.plan(schema, budget)
+                plan.check(schema)
+            except InputError as error:
+                raise InputError(
+                    f"the method cannot make a submission to sprint {self.parameters.sprint}: {error}"
+                ) from None
             out.append((budget, plan))
         return tuple(out)
 

@@ -71,7 +71,7 @@ def read(submission: Any, parameters: Parameters) -> Counts:
     """The counts in a submission, and the verdict on it."""
     tally = Tally()
     rows = Rows.of(
-        submission, lambda line, wanted, has: tally.note("values", f"{{n}} lines have no {wanted} values", line)
+        submission, lambda line, wanted, has: tally.note("values", f"{has} values instead of {wanted}", line)
     )
     tally.unit = rows.unit
     kinds = [str(v) for v in parameters.schema["incident_type"].bins]
@@ -91,7 +91,7 @@ def read(submission: Any, parameters: Parameters) -> Counts:
             x, _ = numbers(batch.column(at[name]))
             wrong = np.ones(n, bool)
             wrong[: len(place)] = x[: len(place)] != place[:, i]
-            tally.add("order", f"{{n}} rows are not where they belong: the {name} should be another", wrong, first, x)
+            tally.add("order", f"another {name} than the order asks for", wrong, first, x)
         room = max(0, min(n, len(flat) - done))
         for i, kind in enumerate(kinds):
             flat[done : done + room, i] = _counts(tally, batch.column(at[kind]), kind, first)[:room]
@@ -145,7 +145,7 @@ def _counts(tally: Tally, column: Any, kind: str, first: int) -> Floats:
     import pyarrow.compute as pc
 
     x, bad = numbers(column)
-    about = f"column '{kind}': {{n}} counts are"
+    about = f"column '{kind}': a count that is"
     if pa.types.is_string(column.type):
         digits = pc.match_substring_regex(column, r"^\s*[+-]?[0-9]+\s*$").to_numpy(zero_copy_only=False)
         whole = np.array([d is True or d is np.True_ for d in digits]) if digits.dtype == object else digits
@@ -153,9 +153,7 @@ def _counts(tally: Tally, column: Any, kind: str, first: int) -> Floats:
         whole = np.full(len(x), bool(pa.types.is_integer(column.type))) & ~np.isnan(x)
     missing = np.isnan(x) & ~bad
     tally.add("finite", f"{about} missing or infinite", missing | np.isinf(x), first)
-    tally.add(
-        "whole", f"{about} no whole numbers", ~whole & ~missing & ~np.isinf(x) | (np.abs(x) >= _LARGEST), first, x
-    )
+    tally.add("whole", f"{about} no whole number", ~whole & ~missing & ~np.isinf(x) | (np.abs(x) >= _LARGEST), first, x)
     tally.add("negative", f"{about} below zero", x < 0, first, x)
     return np.nan_to_num(x)
 
