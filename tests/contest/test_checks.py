@@ -40,7 +40,7 @@ ONE: dict[str, tuple[Change, tuple[str, ...]]] = {
     "as it should be": (lambda f: f, ()),
     "index columns last": (lambda f: f[[*f.columns[4:], *f.columns[:4]]], ()),
     "missing ε": (lambda f: f[f["epsilon"] == 1.0], ("there are 6 rows", "make 12")),
-    "another ε": (epsilon(2.0, 3.0), ("another epsilon", "line 8")),
+    "another ε": (epsilon(2.0, 3.0), ("another epsilon", "lines 8, 9")),
     "wrong order": (lambda f: f.iloc[[1, 0, *range(2, len(f))]], ("another month", "lines 2, 3")),
     "one row more": (lambda f: pd.concat([f, f[-1:]]), ("there are 13 rows",)),
     "extra index column": (lambda f: f.reset_index(), ("'index' does not belong",)),
@@ -229,3 +229,20 @@ def test_parameters_that_do_not_fit_are_refused(parameters: dict[str, Any], says
     """One sentence says which sprint they are of, or what is missing."""
     with pytest.raises(InputError, match=says):
         sprint3.check(official.trips(P3), parameters)
+
+
+@pytest.mark.parametrize(
+    ("check", "submission", "parameters", "records"),
+    [
+        (sprint1.check, "sprint1_submission_format.csv.gz", "sprint1_parameters.json", 10_008),
+        (sprint2.check, "sprint2_submission_format_head.csv", "sprint2_parameters.json", 15),
+    ],
+    ids=["sprint 1", "sprint 2"],
+)
+def test_the_formats_that_were_handed_out_are_valid(
+    check: Callable[..., Checked], submission: str, parameters: str, records: int, shared: Path
+) -> None:
+    """The contest's own examples, by its own parameters."""
+    found = check(shared / submission, shared / parameters)
+    assert found.ok, found.faults
+    assert sum(found.records.values()) == records
