@@ -91,7 +91,7 @@ def _attempt(
         p[: lay.rows, : lay.bins] = begun.reshape(shape)
         extend(lay, p, D, F, G, shift, stamps, far)
     active, current = np.empty(math.prod(shape), np.int64), np.empty(all_shape, np.int32)
-    path = (np.empty(2**shift + 1, np.int64), np.empty(2**shift + 1, np.int64))
+    path = tuple(np.empty(2**shift + 1, np.int64) for _ in range(4))
     rounds = 0
     for _ in range(2):
         how, more = take_excess(lay, p, q, low, high, F, G, D, top, shift, far, stamps, active, current, path)

@@ -38,17 +38,11 @@ class Layout(NamedTuple):
     groups: Ints
     """Where the edges of each axis begin."""
     in_start: Ints
-    """The neighbours of each node of a row: other node, edge, direction, cost."""
-    in_other: Ints
-    in_edge: Ints
-    in_sign: Ints
-    in_cost: Ints
+    in_arcs: Ints
+    """The arcs from each node of a row, a line each: other node, edge, direction, cost."""
     row_start: Ints
-    """The neighbours of each row."""
-    row_other: Ints
-    row_edge: Ints
-    row_sign: Ints
-    row_cost: Ints
+    row_arcs: Ints
+    """The arcs from each row."""
 
 
 def build(axes: Sequence[tuple[Steps, Ints] | None], shape: Sequence[int]) -> Layout:
@@ -78,8 +72,8 @@ def build(axes: Sequence[tuple[Steps, Ints] | None], shape: Sequence[int]) -> La
     eu, ev, ec = (np.concatenate(a).astype(np.int64) if a else np.zeros(0, np.int64) for a in (u, v, cost))
     steps, costs = inner
     width = steps.size + steps.hubs
-    within = _neighbours(steps.u, steps.v, costs, width)
-    between = _neighbours(eu, ev, ec, total)
+    within = _arcs(steps.u, steps.v, costs, width)
+    between = _arcs(eu, ev, ec, total)
     return Layout(
         rows, total, steps.size, width, *_fans(steps, costs), not steps.tree,
         eu, ev, ec, np.array(starts, np.int64), *within, *between,
@@ -98,12 +92,11 @@ def _fans(steps: Steps, costs: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     return v[first], u[first], u[first] + count, first, costs[first]
 
 
-def _neighbours(u: Ints, v: Ints, cost: Ints, nodes: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """For each node: where its neighbours begin; and the neighbours' other end, edge, direction, cost."""
+def _arcs(u: Ints, v: Ints, cost: Ints, nodes: int) -> tuple[Ints, Ints]:
+    """Where the arcs from each node begin; and the arcs: other node, edge, direction, cost."""
     ends = np.concatenate([u, v])
     order = np.argsort(ends, kind="stable")
     edge = np.concatenate([np.arange(len(u))] * 2)[order]
     sign = np.repeat(np.array([1, -1]), len(u))[order]
-    other = np.concatenate([v, u])[order]
-    start = np.searchsorted(ends[order], np.arange(nodes + 1))
-    return start.astype(np.int64), other.astype(np.int64), edge, sign, cost[edge].astype(np.int64)
+    arcs = np.stack([np.concatenate([v, u])[order], edge, sign, cost[edge]], axis=1)
+    return np.searchsorted(ends[order], np.arange(nodes + 1)).astype(np.int64), arcs.astype(np.int64)

@@ -193,108 +193,88 @@ def _push(
     lay: Layout, p: Array, q: Array, low: Array, high: Array, D: Array, F: Array, G: Array,
     top: int, shift: int, active: Array, found: int, current: Array, path: Array,
 ) -> None:  # fmt: skip
-    """Push excess along arcs of no reduced cost to cells with room, depth first, each arc towards fewer arcs."""
+    """Push excess along arcs of no reduced cost to cells with room, depth first, each arc towards fewer arcs.
+
+    What a node of the path may pass on stands in `may`, what it has passed on in `sent`: the flow over an arc is
+    written once, when the path goes back over it.
+    """
     width, bins, mask = lay.width, lay.bins, (1 << shift) - 1
     current[:] = 0
-    nodes, taken = path
+    nodes, taken, may, sent = path
     for a in range(found):
         root = active[a]
-        r0, j0 = root // width, root % width
-        allowed = low[r0, j0] if p[r0, j0] < 0 else high[r0, j0]
+        r, j = root // width, root % width
+        if p[r, j] >= top:
+            continue
+        excess = q[r, j] - (low[r, j] if p[r, j] < 0 else high[r, j])
+        if excess <= 0:
+            continue
         depth = 0
-        nodes[0] = root
-        while depth >= 0 and q[r0, j0] > allowed:
+        nodes[0], may[0], sent[0] = root, excess, 0
+        while True:
             node = nodes[depth]
             r, j = node // width, node % width
-            if depth > 0 and r < lay.rows and j < bins:
-                excess = q[r0, j0] - allowed
-                price = p[r, j]
-                amount = excess
-                if price < top:
-                    amount = min(amount, (low[r, j] if price < 0 else high[r, j]) - q[r, j])
-                if amount > 0:
-                    depth = _move(lay, F, G, nodes, taken, depth, amount, q)
+            if sent[depth] < may[depth]:
+                if D[r, j] & mask == 0:
+                    price = p[r, j]
+                    takes = may[depth]
+                    if price < top:
+                        takes = min(takes, (low[r, j] if price < 0 else high[r, j]) - q[r, j])
+                    if takes > 0:
+                        q[r, j] += takes
+                        sent[depth] = takes
+                elif _advance(lay, p, D, F, G, current, nodes, taken, may, sent, depth, mask):
+                    depth += 1
                     continue
-            if not _advance(lay, p, D, F, G, current, nodes, taken, depth, mask):
-                depth -= 1
-                if depth >= 0:
-                    back = nodes[depth]
-                    current[back // width, back % width] += 1
-            else:
-                depth += 1
+            if depth == 0:
+                q[r, j] -= sent[0]
+                break
+            moved, full = sent[depth], sent[depth] == may[depth]
+            depth -= 1
+            r, j = nodes[depth] // width, nodes[depth] % width
+            if moved:
+                sent[depth] += moved
+                i = taken[depth]
+                if i >= 0:
+                    G[r, lay.in_arcs[i, 1]] += lay.in_arcs[i, 2] * moved
+                else:
+                    F[lay.row_arcs[-1 - i, 1], j] += lay.row_arcs[-1 - i, 2] * moved
+            if not full:
+                current[r, j] += 1  # whatever is beyond this arc can take no more
 
 
 @njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
 def _advance(
-    lay: Layout, p: Array, D: Array, F: Array, G: Array, current: Array, nodes: Array, taken: Array, depth: int,
-    mask: int,
+    lay: Layout, p: Array, D: Array, F: Array, G: Array, current: Array, nodes: Array, taken: Array, may: Array,
+    sent: Array, depth: int, mask: int,
 ) -> bool:  # fmt: skip
-    """Find the next arc to go on by, from the node at the end of the path; False where there is none."""
+    """Go on by the next arc that is open, from the node at the end of the path; False where there is none."""
     width, bins = lay.width, lay.bins
     node = nodes[depth]
     r, j = node // width, node % width
     arcs = D[r, j] & mask
-    if arcs == 0:
-        return False
     price = p[r, j]
     first, second = lay.in_start[j], lay.row_start[r]
     inside = lay.in_start[j + 1] - first if r < lay.rows else 0
     total = inside + (lay.row_start[r + 1] - second if j < bins else 0)
-    at = current[r, j]
-    while at < total:
+    for at in range(current[r, j], total):
         if at < inside:
             i = first + at
-            r2, j2 = r, lay.in_other[i]
-            cost = lay.in_cost[i]
-            flow = G[r, lay.in_edge[i]] * lay.in_sign[i]
+            r2, j2, cost = r, lay.in_arcs[i, 0], lay.in_arcs[i, 3]
+            flow = G[r, lay.in_arcs[i, 1]] * lay.in_arcs[i, 2]
         else:
             i = second + at - inside
-            r2, j2 = lay.row_other[i], j
-            cost = lay.row_cost[i]
-            flow = F[lay.row_edge[i], j] * lay.row_sign[i]
-        if flow < 0:
-            cost = -cost
-        if price - p[r2, j2] == cost and (D[r2, j2] & mask) < arcs:
+            r2, j2, cost = lay.row_arcs[i, 0], j, lay.row_arcs[i, 3]
+            flow = F[lay.row_arcs[i, 1], j] * lay.row_arcs[i, 2]
+        if price - p[r2, j2] == (cost if flow >= 0 else -cost) and (D[r2, j2] & mask) < arcs:
             current[r, j] = at
             taken[depth] = i if at < inside else -1 - i
-            nodes[depth + 1] = r2 * width + j2
+            left = may[depth] - sent[depth]
+            nodes[depth + 1], sent[depth + 1] = r2 * width + j2, 0
+            may[depth + 1] = min(left, -flow) if flow < 0 else left
             return True
-        at += 1
-    current[r, j] = at
+    current[r, j] = total
     return False
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _move(
-    lay: Layout, F: Array, G: Array, nodes: Array, taken: Array, depth: int, amount: int, q: Array
-) -> int:
-    """Move up to `amount` from the beginning of the path to its end; how far the path stays open."""
-    width = lay.width
-    for d in range(depth):
-        i = taken[d]
-        flow = (
-            G[nodes[d] // width, lay.in_edge[i]] * lay.in_sign[i]
-            if i >= 0
-            else F[lay.row_edge[-1 - i], nodes[d] % width] * lay.row_sign[-1 - i]
-        )
-        if flow < 0:
-            amount = min(amount, -flow)
-    stays = depth - 1
-    for d in range(depth - 1, -1, -1):
-        i = taken[d]
-        if i >= 0:
-            e, s = lay.in_edge[i], lay.in_sign[i]
-            before = G[nodes[d] // width, e] * s
-            G[nodes[d] // width, e] += s * amount
-        else:
-            e, s = lay.row_edge[-1 - i], lay.row_sign[-1 - i]
-            before = F[e, nodes[d] % width] * s
-            F[e, nodes[d] % width] += s * amount
-        if before < 0 and before + amount >= 0:
-            stays = d
-    q[nodes[0] // width, nodes[0] % width] -= amount
-    q[nodes[depth] // width, nodes[depth] % width] += amount
-    return stays
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
