@@ -29,7 +29,7 @@ def grid(step: float, alpha: float) -> tuple[Floats, int]:
     return np.clip(found[inside], -alpha, alpha), len(classes)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def chains(P: Array, low: Array, high: Array, prices: Array, near: int, lanes: int) -> float:
     """The sum of the best values of all chains; arrays are chains × bins, `near` neighbours are within a step."""
     n, k = P.shape

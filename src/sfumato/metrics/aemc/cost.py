@@ -1,8 +1,8 @@
-"""The approximate earth mover cost of a table of counts: how much is moved, added and removed to turn it into the truth.
+"""The approximate earth mover cost of a table of counts: what it takes to move, add and remove to make it the truth.
 
 AEMC(P, Q) = 1/‖Q‖₁ · min over X of Σ X_ij·M_ij + α·Σ_j max(|Σ_i X_ij − Q_j| − Δ, 0), where X_ij ≥ 0 counts of bin i are
-moved to bin j, Σ_j X_ij = P_i, M_ij is the sum of weight × semantic distance over the axes, and a bin may differ from the
-truth by the tolerance Δ for free (Reynolds et al., the MGD design). It is found exactly, in the way that fits:
+moved to bin j, Σ_j X_ij = P_i, M_ij is the sum of weight × semantic distance over the axes, and a bin may differ from
+the truth by the tolerance Δ for free (Reynolds et al., the MGD design). It is found exactly, in the way that fits:
 
 | axes of finite weight | how |
 | --- | --- |
@@ -12,8 +12,9 @@ truth by the tolerance Δ for free (Reynolds et al., the MGD design). It is foun
 | otherwise | the primal-dual method, on the product of the axes' graphs |
 | a matrix that is no metric | a linear program over all pairs of bins |
 
-Costs are fractions with a common denominator (weights such as 1/3 are taken for what they mean), counts that are not whole
-numbers are put on a lattice of at least 40 bits below one; on these the result is exact, and `certificate()` proves it.
+Costs are fractions with a common denominator (weights such as 1/3 are taken for what they mean), counts that are not
+whole numbers are put on a lattice much finer than double precision needs; on these the result is exact, and
+`certificate()` proves it.
 """
 
 from __future__ import annotations

@@ -67,9 +67,9 @@ def _begin(axes: Sequence[Graph], P: Array, low: Array, high: Array, top: int) -
         return None
     out = next((i for i in movable if not axes[i][0].hubs), movable[0])  # type: ignore[index]
     rest = [g for i, g in enumerate(axes) if i != out]
-    summed = [a.sum(axis=out) for a in (P, low, high)]
-    found = solve(rest, *summed, top)
-    return np.broadcast_to(np.expand_dims(found.prices.reshape(summed[0].shape), out), P.shape)
+    summed = P.sum(axis=out)
+    found = solve(rest, summed, low.sum(axis=out), high.sum(axis=out), top)
+    return np.broadcast_to(np.expand_dims(found.prices.reshape(summed.shape), out), P.shape)
 
 
 def _attempt(

@@ -48,12 +48,14 @@ class Outcome:
     @property
     def removed(self) -> Ints:
         """What is taken away from each cell at a cost."""
-        return np.maximum(self.q - self.high, 0)
+        beyond: Ints = np.maximum(self.q - self.high, 0)
+        return beyond
 
     @property
     def added(self) -> Ints:
         """What is added to each cell at a cost."""
-        return np.maximum(self.low - self.q, 0)
+        short: Ints = np.maximum(self.low - self.q, 0)
+        return short
 
     @cached_property
     def given(self) -> tuple[Ints, Ints]:
@@ -182,10 +184,11 @@ def _part(problem: Problem, graphs: list[tuple[Steps, Ints]], plan: _Plan, chunk
 
     count = arrays[0].shape[plan.order.index(0)]
     axes: list[Graph] = [None if i == 0 else graphs[i - 1] for i in plan.order]
-    if axes[-1] is None:
-        none = np.zeros(0, np.int64)
-        axes[-1] = (Steps(count, 0, none, none, (), none, np.arange(count), True), none)
-    found = general.solve(axes, *arrays, problem.top)
+    none = np.zeros(0, np.int64)
+    inner = axes[-1] or (Steps(count, 0, none, none, (), none, np.arange(count), True), none)
+    axes[-1] = inner
+    P, low, high = arrays
+    found = general.solve(axes, P, low, high, problem.top)
     lay = found.layout
     shape = problem.P.shape
     cells = np.arange(chunk.start * math.prod(shape[1:]), (chunk.start + count) * math.prod(shape[1:]))
@@ -202,12 +205,11 @@ def _part(problem: Problem, graphs: list[tuple[Steps, Ints]], plan: _Plan, chunk
     f = found.between[r, j].astype(np.int64)
     group = np.searchsorted(lay.groups, r, side="right") - 1
     between = _directed(node[lay.edge_u[r], j], node[lay.edge_v[r], j], f, lay.edge_cost[r], _named(places, group))
-    inner = axes[-1]
     r, e = np.nonzero(found.within)
     f = found.within[r, e].astype(np.int64)
     along = np.full(len(r), plan.order[-1] - 1)
     within = _directed(node[r, inner[0].u[e]], node[r, inner[0].v[e]], f, inner[1][e], along)
-    arcs = tuple(np.concatenate(pair) for pair in zip(between, within, strict=True))
+    u, v, amount, cost, axis = (np.concatenate(pair) for pair in zip(between, within, strict=True))
     p = found.p
 
     def check() -> str | None:
@@ -220,8 +222,8 @@ def _part(problem: Problem, graphs: list[tuple[Steps, Ints]], plan: _Plan, chunk
 
     return _Part(
         cells.reshape(-1), found.q.reshape(-1).astype(np.int64), found.prices.reshape(-1).astype(np.int64),
-        p[hub].astype(np.int64), arcs, check,
-    )  # type: ignore[arg-type]  # fmt: skip
+        p[hub].astype(np.int64), (u, v, amount, cost, axis), check,
+    )  # fmt: skip
 
 
 def _named(places: list[int], group: Ints) -> Ints:
@@ -257,8 +259,9 @@ def _joined(problem: Problem, steps: list[Steps], arrays: list[Array], parts: li
     def check() -> str | None:
         return next((wrong for part in parts if (wrong := part.check()) is not None), None)
 
-    whole = [problem.whole(a).reshape(-1) for a in (problem.P, problem.low, problem.high)]
-    return Outcome(*whole, q, np.concatenate([p, *hubs]), *joined, check)
+    P, low, high = (problem.whole(a).reshape(-1) for a in (problem.P, problem.low, problem.high))
+    u, v, amount, cost, along = joined
+    return Outcome(P, low, high, q, np.concatenate([p, *hubs]), u, v, amount, cost, along, check)
 
 
 def _dot(a: Ints, b: Ints) -> int:

@@ -28,7 +28,7 @@ def paths(
     return out[0, :found], out[1, :found], out[2, :found], out[3, :found]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _walk(give: Array, take: Array, first: Array, end: Array, left: Array, cost: Array, nodes: int, out: Array) -> int:
     """Walk from each giver along arcs with something left on them to the first taker."""
     at = first[:-1].copy()  # the first arc of each node that may have something left

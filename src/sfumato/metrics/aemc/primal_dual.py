@@ -1,9 +1,9 @@
 """The cheapest way to move, add and remove counts: primal and dual raised together over the layout of a table.
 
 **The program.** Cell v holds P_v and ends with q_v = P_v + what comes − what goes. An arc costs its length a count;
-ending above `high` or below `low` costs `top` a count. **The dual** is a price p_v, from −top to top, that differs by no
-more than the arc's cost across any arc. Both are optimal together when counts move only along arcs whose prices differ
-by exactly the cost, and q = high where 0 < p < top, q ≥ high where p = top, q = low where −top < p < 0, q ≤ low
+ending above `high` or below `low` costs `top` a count. **The dual** is a price p_v, from −top to top, that differs by
+no more than the arc's cost across any arc. Both are optimal together when counts move only along arcs whose prices
+differ by exactly the cost, and q = high where 0 < p < top, q ≥ high where p = top, q = low where −top < p < 0, q ≤ low
 where p = −top, and low ≤ q ≤ high where p = 0.
 
 **A pass** takes all excess away: counts above what the price of their cell allows. While there is some, distances to
@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numba import njit
 
 from sfumato.metrics.aemc.layout import Layout
@@ -34,7 +33,7 @@ Array = Any
 DONE, TOO_FAR = 0, 1
 
 
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, inline="always")
 def _relax(near: Array, far: Array, flow: Array, sign: int, cost: int) -> bool:
     """Shorten distances in `far` over arcs to `near`; `sign` is 1 where the flow is counted from far to near."""
     kind = near.dtype.type
@@ -56,10 +55,10 @@ def _relax(near: Array, far: Array, flow: Array, sign: int, cost: int) -> bool:
             less = best if best < here else here
             changed |= kind(less ^ here)
             far[j] = less
-    return changed != 0
+    return bool(changed != 0)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _sweep_row(lay: Layout, D: Array, G: Array, shift: int) -> bool:
     """Shorten distances within one row until nothing changes; whether anything did."""
     kind = D.dtype.type
@@ -93,10 +92,10 @@ def _sweep_row(lay: Layout, D: Array, G: Array, shift: int) -> bool:
             return ever
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def sweep(lay: Layout, D: Array, F: Array, G: Array, shift: int, stamps: Array) -> None:
     """Shorten distances over all arcs until nothing changes."""
-    bins, edges = lay.bins, lay.edge_u.size
+    bins = lay.bins
     changed, swept, forth, back = stamps  # when a row changed; when it, and edges in both directions, were relaxed
     changed[:], swept[:], forth[:], back[:] = 1, 0, 0, 0
     tick = 2
@@ -128,7 +127,7 @@ def sweep(lay: Layout, D: Array, F: Array, G: Array, shift: int, stamps: Array) 
             return
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def extend(lay: Layout, p: Array, D: Array, F: Array, G: Array, shift: int, stamps: Array, far: int) -> None:
     """Give hubs prices that differ by no more than the costs, where those of the cells do; no flow yet."""
     kind = D.dtype.type
@@ -143,7 +142,7 @@ def extend(lay: Layout, p: Array, D: Array, F: Array, G: Array, shift: int, stam
                 p[r, j] = kind(D[r, j] >> shift)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _seed(
     lay: Layout, p: Array, q: Array, low: Array, high: Array, D: Array, top: int, shift: int, far: int, active: Array
 ) -> int:
@@ -172,7 +171,7 @@ def _seed(
     return found
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _raise(p: Array, D: Array, cap: int, shift: int) -> int:
     """Raise prices by the distances, `cap` at most; the largest number of arcs on a way."""
     kind = p.dtype.type
@@ -185,10 +184,10 @@ def _raise(p: Array, D: Array, cap: int, shift: int) -> int:
         flat_p[i] = to if to < limit else limit
         arcs = kind(flat_d[i] & mask)
         most = arcs if arcs > most else most
-    return most
+    return int(most)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _push(
     lay: Layout, p: Array, q: Array, low: Array, high: Array, D: Array, F: Array, G: Array,
     top: int, shift: int, active: Array, found: int, current: Array, path: Array,
@@ -198,7 +197,7 @@ def _push(
     What a node of the path may pass on stands in `may`, what it has passed on in `sent`: the flow over an arc is
     written once, when the path goes back over it.
     """
-    width, bins, mask = lay.width, lay.bins, (1 << shift) - 1
+    width, mask = lay.width, (1 << shift) - 1
     current[:] = 0
     nodes, taken, may, sent = path
     for a in range(found):
@@ -243,7 +242,7 @@ def _push(
                 current[r, j] += 1  # whatever is beyond this arc can take no more
 
 
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, inline="always")
 def _advance(
     lay: Layout, p: Array, D: Array, F: Array, G: Array, current: Array, nodes: Array, taken: Array, may: Array,
     sent: Array, depth: int, mask: int,
@@ -277,7 +276,7 @@ def _advance(
     return False
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def take_excess(
     lay: Layout, p: Array, q: Array, low: Array, high: Array, F: Array, G: Array, D: Array,
     top: int, shift: int, far: int, stamps: Array, active: Array, current: Array, path: Array,

@@ -118,7 +118,7 @@ class Aemc:
         primal, dual = found.total(problem.top), found.worth()
         if primal != dual:
             raise RunError(f"the earth mover cost is not proved: it costs {primal} units, and {dual} are proved")
-        proof = Certificate(*(float(self._share(float(x))) for x in (primal, dual)), self.value)
+        proof = Certificate(float(self._share(primal)), float(self._share(dual)), self.value)
         near = 1e-9 * max(1.0, abs(proof.primal))
         if abs(proof.primal - self.value) > near or abs(proof.dual - self.value) > near:
             raise RunError(f"the earth mover cost is not proved: {proof}")

@@ -17,7 +17,7 @@ from numba import njit
 Array = Any
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def stars(P: Array, low: Array, high: Array) -> float:
     """The sum over groups of bins, a line each, that have one root and a cost of 1."""
     total = 0.0
@@ -30,7 +30,7 @@ def stars(P: Array, low: Array, high: Array) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def trees(
     P: Array, low: Array, high: Array, prices: Array, near: int, u: Array, v: Array, nodes: int, order: Array
 ) -> float:
