@@ -51,12 +51,12 @@ def aemc(
     adding or removing a count costs, `jobs` how many threads may work (all cores unless told).
 
     >>> line = [Axis.ordinal()]
-    >>> found = aemc([10, 0, 0, 5, 7], [6, 3, 0, 5, 4], line, tolerance=1)
+    >>> found = aemc([10, 0, 0, 5, 7], [6, 3, 0, 5, 4], line)
     >>> round(found.value, 6), found.moved, found.added, found.removed
-    (0.083333, 2.0, 0.0, 1.0)
+    (0.263889, 3.0, 0.0, 4.0)
     >>> flows = found.flows()
     >>> [(int(a), int(b), float(n)) for a, b, n in zip(flows.origin[:, 0], flows.destination[:, 0], flows.counts)]
-    [(0, 1, 2.0)]
+    [(0, 1, 3.0)]
     """
     if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
         raise InputError(f"jobs is the number of threads, 1 or more; got {jobs!r}")

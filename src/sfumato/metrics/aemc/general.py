@@ -20,7 +20,7 @@ from sfumato.errors import RunError
 from sfumato.metrics.aemc.axis import Ints, Steps
 from sfumato.metrics.aemc.layout import Layout, build
 
-SHIFT = 12  # bits for the number of arcs on a way
+SHIFT, WIDE = 12, 20  # bits for the number of arcs on a way
 Array = Any
 Graph = tuple[Steps, Ints] | None
 
@@ -49,7 +49,7 @@ def solve(
 ) -> Solved:
     """An optimum; the dimensions of the arrays are the axes, the last one of which counts can move along."""
     total = int(P.sum()) + int(low.sum())
-    for shift, kind in ((SHIFT, np.int32), (SHIFT, np.int64), (2 * SHIFT - 4, np.int64)):
+    for shift, kind in ((SHIFT, np.int32), (SHIFT, np.int64), (WIDE, np.int64)):
         bits = 30 if kind is np.int32 else 62
         largest = max([top, *(int(g[1].max(initial=0)) for g in axes if g is not None)])
         if total >= 2**bits or int(high.max(initial=0)) >= 2**bits or (2 * largest + 2) << shift >= 2 ** (bits - 1):

@@ -8,7 +8,7 @@ nothing and are left out, so that only what is there takes memory.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -108,7 +108,8 @@ def state(
     axes = tuple(axes)
     _check_number("the tolerance", tolerance)
     _check_number("the cost of adding or removing a count", alpha)
-    size = _shape(synthetic, truth, shape)
+    sides = {name: _read(name, side) for name, side in (("synthetic", synthetic), ("truth", truth))}
+    size = _shape(sides, shape)
     if len(axes) != len(size):
         raise InputError(f"{len(axes)} axes for counts of {len(size)} dimensions; give one for each")
     for i, (axis, k) in enumerate(zip(axes, size, strict=True)):
@@ -124,9 +125,7 @@ def state(
     stays = [i for i in range(len(axes)) if i not in moves]
     dims = tuple(size[i] for i in moves)
     strides = tuple(math.prod(size[i + 1 :]) for i in range(len(size)))
-    P, Q, names = _arranged(
-        _sparse("synthetic", synthetic, size), _sparse("truth", truth, size), size, strides, moves, stays
-    )
+    P, Q, names = _arranged(sides["synthetic"], sides["truth"], size, strides, moves, stays)
     total = float(Q.sum())
     if total <= 0 and float(P.sum()) > 0:
         raise InputError("the truth is empty: there is nothing to compare the synthetic counts with")
@@ -180,28 +179,26 @@ def _arranged(
     return out[0], out[1], names
 
 
-def _shape(synthetic: Counts, truth: Counts, shape: Sequence[int] | None) -> tuple[int, ...]:
+def _shape(sides: Mapping[str, Array | tuple[Ints, Array]], shape: Sequence[int] | None) -> tuple[int, ...]:
     """The shape of the table that both sides are counts of."""
-    known = {}
-    if shape is not None:
-        known["shape"] = tuple(int(k) for k in shape)
-    for name, side in (("synthetic", synthetic), ("truth", truth)):
-        if not isinstance(side, tuple):
-            known[name] = np.shape(side)
+    known = {} if shape is None else {"the shape given": tuple(int(k) for k in shape)}
+    known |= {name: side.shape for name, side in sides.items() if not isinstance(side, tuple)}
     if not known:
         raise InputError("sparse counts need the shape of their table: shape=(12, 278, 174)")
-    if len(set(known.values())) > 1:
-        (a, one), (b, other) = (
-            list(known.items())[:1] + [kv for kv in known.items() if kv[1] != next(iter(known.values()))][:1]
-        )
-        raise InputError(f"{a} has shape {one}, but {b} has shape {other}; both are counts of one table")
-    found = next(iter(known.values()))
-    if not found or min(found) < 1:
-        raise InputError(f"the counts have shape {found}; they need a dimension, and a bin in each")
-    return found
+    first, size = next(iter(known.items()))
+    for name, other in known.items():
+        if other != size:
+            raise InputError(f"{first} has shape {size}, but {name} has shape {other}; both are counts of one table")
+    if not size or min(size) < 1:
+        raise InputError(f"the counts have shape {size}; they need a dimension, and a bin in each")
+    for name, side in sides.items():
+        if isinstance(side, tuple) and len(side[0]) and not 0 <= side[0].min() <= side[0].max() < math.prod(size):
+            odd = int(side[0].max() if side[0].min() >= 0 else side[0].min())
+            raise InputError(f"{name}: cell {odd} is not in a table of {math.prod(size):,} cells")
+    return size
 
 
-def _sparse(name: str, side: Counts, size: tuple[int, ...]) -> Array | tuple[Ints, Array]:
+def _read(name: str, side: Counts) -> Array | tuple[Ints, Array]:
     """Counts as an array, or as the numbers of cells and what they hold; checked."""
     if not isinstance(side, tuple):
         return _checked(name, side)
@@ -210,8 +207,6 @@ def _sparse(name: str, side: Counts, size: tuple[int, ...]) -> Array | tuple[Int
     numbers, values = np.asarray(side[0]), _checked(name, side[1])
     if numbers.ndim != 1 or numbers.shape != values.shape or (numbers.size and numbers.dtype.kind not in "iu"):
         raise InputError(f"{name}: sparse counts are two arrays of one length, whole numbers of cells and counts")
-    if numbers.size and (numbers.min() < 0 or numbers.max() >= math.prod(size)):
-        raise InputError(f"{name}: cell {int(numbers.max())} is not in a table of {math.prod(size):,} cells")
     return numbers.astype(np.int64), values
 
 
