@@ -2,17 +2,21 @@
 
 from collections.abc import Callable, Mapping
 
-from sfumato.metrics.base import Metric, Score
+from sfumato.metrics.aemc import Aemc, Axis, aemc
+from sfumato.metrics.base import Metric, Score, Staged
 from sfumato.metrics.conjunction import Conjunction
 from sfumato.metrics.density import Density
 from sfumato.metrics.edges import Edges
 from sfumato.metrics.inequality import Gini, PayRank
 from sfumato.metrics.kmarginal import KMarginal
+from sfumato.metrics.mgd import MGD
 from sfumato.metrics.pie import Pie
 from sfumato.metrics.queries import Queries
 from sfumato.metrics.ranges import Ranges
+from sfumato.metrics.weighing import Weighed, example
 
 METRICS: Mapping[str, Callable[..., Metric]] = {
+    "mgd": MGD,
     "edges": Edges,
     "kmarginal": KMarginal,
     "conjunction": Conjunction,
@@ -27,6 +31,9 @@ METRICS: Mapping[str, Callable[..., Metric]] = {
 
 __all__ = [
     "METRICS",
+    "MGD",
+    "Aemc",
+    "Axis",
     "Conjunction",
     "Density",
     "Edges",
@@ -38,4 +45,8 @@ __all__ = [
     "Queries",
     "Ranges",
     "Score",
+    "Staged",
+    "Weighed",
+    "aemc",
+    "example",
 ]
