@@ -15,23 +15,25 @@ from sfumato.bounds import Bound, l2, records, weight
 from sfumato.columns import Category, Number, Period, Person, Place, Shares, Time
 from sfumato.errors import BudgetError, InputError, RunError, SfumatoError
 from sfumato.marginal import Axis, Counts, Marginal
-from sfumato.models import HistogramModel, Model, load_model
+from sfumato.models import GraphicalModel, HistogramModel, Model, load_model
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.privacy.vault import Vault
 from sfumato.schema import Schema
-from sfumato.synthesizers import NMD, Synthesizer
+from sfumato.synthesizers import NMD, AdaGrid, Synthesizer
 from sfumato.table import Table
 
 __all__ = [
     "NMD",
+    "AdaGrid",
     "Axis",
     "Bound",
     "Budget",
     "BudgetError",
     "Category",
     "Counts",
+    "GraphicalModel",
     "HistogramModel",
     "InputError",
     "Ledger",

@@ -59,6 +59,10 @@ def run_synthesis(request: Request, output: Output) -> None:
     schema = Schema.load(request.schema)
     budget = Budget(request.epsilon, request.delta)
     method = _method(request)
+    public = None if request.public is None else Public.open(request.public, schema)
+    informed = getattr(method, "informed", None)
+    if informed is not None and public is not None:
+        method = informed(schema, public)
     plan = method.plan(schema, budget)
     plan.check(schema)
     if request.explain:
@@ -66,7 +70,6 @@ def run_synthesis(request: Request, output: Output) -> None:
         output.result(plan_data(plan, schema, budget, unit), explanation(plan, schema, budget, unit))
         return
     _check_targets(request)
-    public = None if request.public is None else Public.open(request.public, schema)
     vault = Vault.open(
         request.data,
         schema,

@@ -24,10 +24,23 @@ from typing import Literal
 from sfumato.bounds import UNIT, Bound
 from sfumato.errors import InputError
 from sfumato.marginal import Marginal
-from sfumato.persons import Labelling
+from sfumato.persons import ByRecords, Labelling
 from sfumato.privacy.budget import Budget, Cost, GaussianCost, calibrate
 from sfumato.privacy.scores import Score
 from sfumato.schema import Schema
+
+__all__ = [  # with the rules that place a person, for those who may not name the table they are counted in
+    "ByRecords",
+    "Gridded",
+    "Histogram",
+    "Linear",
+    "Norms",
+    "Persons",
+    "Plan",
+    "Priced",
+    "Question",
+    "Scores",
+]
 
 Noise = Literal["gaussian", "laplace"]
 _PROVEN = ("sfumato.privacy.plan", "sfumato.persons", "sfumato.privacy.scores")  # see exact figures; carry a proof
@@ -246,8 +259,8 @@ class Gridded(Question):
 
     @property
     def about(self) -> str:
-        """The columns."""
-        return f"grid on {self.marginal}"
+        """The columns, unless it is called by them."""
+        return "adaptive grid" if self.name == str(self.marginal) else f"adaptive grid on {self.marginal}"
 
     @property
     def capped(self) -> str:
@@ -292,7 +305,7 @@ class Norms(Question):
     @property
     def about(self) -> str:
         """What is measured of a person."""
-        return f"persons by the norm of their answers to the grid on {self.marginal}"
+        return "persons by the norm of their answers"
 
     @property
     def unit(self) -> int:
@@ -372,6 +385,8 @@ class Plan:
 
     method: str
     questions: tuple[Question, ...]
+    notes: tuple[str, ...] = ()
+    """What its reader should know, such as what is left out."""
 
     def __post_init__(self) -> None:
         names = [q.name for q in self.questions]

@@ -4,8 +4,8 @@ What it promises, for neighbouring tables that differ by all records of one pers
 
 - **Bounded.** Every exact answer is an integer vector on a lattice that one person moves by at most the question's
   sensitivity: the bound is enforced in the engine on the cells that are counted (`sfumato.bounds`), a person-level
-  histogram counts each person once (`sfumato.persons`), a linear question has its columns' norms checked
-  (`sfumato.linear`), and so has a grid (`sfumato.grid`, `sfumato.gridded`), a score carries its own proof (`sfumato.privacy.scores`).
+  histogram counts each person once (`sfumato.persons`), a linear question and a grid have their columns' norms
+  checked (`sfumato.linear`, `sfumato.gridded`), a score carries its own proof (`sfumato.privacy.scores`).
 - **Noisy.** Independent noise of an exact law on the same lattice (`sfumato.privacy.noise`), from a generator keyed by
   the operating system; its level follows from plan and budget alone (`sfumato.privacy.plan`). Every cell of an answer
   gets noise, empty ones too.
@@ -264,6 +264,11 @@ class Answers(_Sealed):
             raise InputError(f"question '{name}' has been answered; another matrix would need another question")
         return self._give(name, priced, matrix)
 
+    @property
+    def schema(self) -> Schema:
+        """What the table's columns may hold."""
+        return self._vault.schema
+
     @one_at_a_time
     def grids(self, asked: Mapping[str, Grid], limits: Mapping[str, float] | None = None) -> dict[str, Noisy]:
         """The answers to several gridded questions, read in one scan.
@@ -368,7 +373,7 @@ def _bound_of(priced: Priced, limits: Mapping[str, float]) -> Bound:
 def _exact_grids(
     held: _Private, planned: Sequence[Gridded], asked: Mapping[str, tuple[Grid, Bound]], release: str
 ) -> dict[str, Ints]:
-    """The exact answers to grids in units of their lattices; one scan for those under `l2`, one a release for others."""
+    """The exact answers to grids in units of their lattices, in one scan; for bounds on counts in one a release."""
     scaled = {name: (grid, b.limit) for name, (grid, b) in asked.items() if _by_person(held, b)}
     out = dict(zip(scaled, grid_answers(held.table, list(scaled.values())) if scaled else [], strict=True))
     for name, (grid, bound) in asked.items():

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping
 
+from sfumato.synthesizers.adagrid import AdaGrid
 from sfumato.synthesizers.base import Synthesizer
 from sfumato.synthesizers.nmd import NMD
 
-METHODS: Mapping[str, Callable[..., Synthesizer]] = {"nmd": NMD}
+METHODS: Mapping[str, Callable[..., Synthesizer]] = {"adagrid": AdaGrid, "nmd": NMD}
 """Frozen dataclasses of settings; each keeps heavy libraries out of its module until it fits."""
 
-__all__ = ["METHODS", "NMD", "Synthesizer"]
+__all__ = ["METHODS", "NMD", "AdaGrid", "Synthesizer"]
