@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sfumato.checked import short
 from sfumato.columns import Binned, Category, Number
 from sfumato.errors import InputError
 from sfumato.grid import Mask
@@ -45,7 +46,7 @@ def boxes(text: str, schema: Schema, columns: Collection[str] | None = None) -> 
     try:
         parsed = sqlglot.parse_one(text, read="duckdb")
     except (SqlglotError, RecursionError):
-        raise InputError(f"the condition {text!r} cannot be read; write it as: area = 8 and hour >= 12") from None
+        raise InputError(f"the condition {short(text)} cannot be read; write it as: area = 8 and hour >= 12") from None
     names = schema.names if columns is None else [n for n in schema.names if n in columns]
     found = _Reader(schema, names).boxes(parsed, True, 0)
     return [box for box in found if all(mask.any() for mask in box.values())]
@@ -168,6 +169,8 @@ def _intervals(column: Number, compare: Compare, value: float | int | str) -> Ma
     """The bins whose numbers all compare so; a bin of which only a part does cannot be told apart."""
     if isinstance(value, str):
         raise InputError(f"the condition compares '{column.name}' with {value!r}, but it holds numbers")
+    if value in column.marks and compare in (operator.eq, operator.ne):
+        return np.array([compare(i, 0) for i in range(column.size())])
     edges = [column.ends[0], *column.cuts, column.ends[1]]
     out = []
     for i, (low, high) in enumerate(itertools.pairwise(edges)):

@@ -30,6 +30,7 @@ or of sizes drawn from a noisy histogram of records per person, sensitivity 1, i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -44,12 +45,12 @@ from sfumato.marginal import Marginal
 from sfumato.models.graphical import GraphicalModel
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.plan import ByRecords, Gridded, Norms, Persons, Plan, Question
-from sfumato.privacy.vault import Answers, Vault
+from sfumato.privacy.vault import Answers, Noisy, Vault
 from sfumato.schema import Schema
-from sfumato.synthesizers.people import public_people, public_pools, sizes_of, starts
+from sfumato.synthesizers.people import MOST, public_people, public_pools, sizes_of, starts
 from sfumato.synthesizers.selection import TAXI, TAXI_COPIES, Selection, canonical, select
 
-EDGES = tuple(2 ** (i / 4) for i in range(-4, 49))  # of norms, up to 4,096 records; a fifth apart
+LEAST = 0.5  # of a limit: a person whose only record is asked coarsely has norms below 1
 NORMS, SIZES = 0.05, 0.01  # parts of the budget, where public data does not tell
 
 
@@ -104,7 +105,7 @@ class AdaGrid:
         for columns, share in shares.items():
             name, marginal = " × ".join(columns), Marginal.of(*columns)
             if bound is None and not self.public:
-                asked.append(Norms(f"norms of {name}", marginal, EDGES, share=NORMS * total / len(shares)))
+                asked.append(Norms(f"norms of {name}", marginal, norm_edges(schema), share=NORMS * total / len(shares)))
             asked.append(Gridded(name, marginal, bound, share=share))
         return Plan("adagrid", tuple(asked), selection.notes)
 
@@ -169,19 +170,25 @@ class AdaGrid:
         if public is not None:
             norms = public.norms(list(grids.values()))
             found = [float(np.quantile(n[n > 0], self.bound.quantile)) if (n > 0).any() else 1.0 for n in norms]
-            return {name: max(c, EDGES[0]) for name, c in zip(grids, found, strict=True)}
+            return {name: max(c, LEAST) for name, c in zip(grids, found, strict=True)}
         noisy = answers.norms({f"norms of {name}": grid for name, grid in grids.items()})
         quantile = self.bound.quantile
         return {name: noisy_quantile(noisy[f"norms of {name}"], quantile) for name in grids}
 
 
-def noisy_quantile(noisy: Any, quantile: float) -> float:
-    """The least edge above which no more persons are than the quantile leaves, but for what noise may have added."""
-    tails = np.cumsum(noisy.values[::-1])[::-1][1:]  # persons above each edge
-    doubt = noisy.level * np.sqrt(np.arange(len(tails), 0, -1))
-    persons = max(float(noisy.values.sum()), 0.0)
-    above = np.flatnonzero(tails > (1 - quantile) * persons + 2 * doubt)
-    return float(EDGES[min(above[-1] + 1, len(EDGES) - 1)]) if len(above) else float(EDGES[8])
+def norm_edges(schema: Schema) -> tuple[float, ...]:
+    """Edges of norms, a fifth apart, up to as many records as a person may have."""
+    most = schema.max_records_per_person or MOST
+    return tuple(LEAST * 2 ** (i / 4) for i in range(math.ceil(4 * math.log2(most / LEAST)) + 1))
+
+
+def noisy_quantile(noisy: Noisy, quantile: float) -> float:
+    """The least edge of a noisy histogram of norms above which no more persons are than the quantile leaves."""
+    assert isinstance(noisy.question, Norms)
+    edges = noisy.question.edges
+    above = np.cumsum(noisy.values[::-1])[::-1][1:]
+    few = np.flatnonzero(above <= (1 - quantile) * max(float(noisy.values.sum()), 0.0))
+    return edges[few[0]] if len(few) else edges[-1]
 
 
 def _below(fine: Mapping[Columns, Mask], columns: Columns) -> dict[Columns, Mask]:

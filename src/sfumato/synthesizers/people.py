@@ -17,12 +17,12 @@ from sfumato.schema import Schema
 from sfumato.synthesizers.selection import mutual_information
 
 SLOTS = 2**22  # public records that are kept as slots, whole persons drawn at random
-_MOST = 2**12  # records of a person, where the schema says no limit
+MOST = 2**12  # records of a person, where the schema says no limit
 
 
 def starts(schema: Schema) -> tuple[int, ...]:
     """Bins of the number of records of a person: one each up to 4, then about a fifth wide."""
-    most = schema.max_records_per_person or _MOST
+    most = schema.max_records_per_person or MOST
     edges = {1, 2, 3, 4, *(int(4 * 1.2**i) for i in range(60))}
     return tuple(sorted(e for e in edges if e <= most))
 
@@ -30,7 +30,7 @@ def starts(schema: Schema) -> tuple[int, ...]:
 def sizes_of(noisy: Noisy, schema: Schema) -> Sizes:
     """The sizes of persons by a noisy histogram; bins that may be noise alone are left out."""
     low = np.array(starts(schema))
-    most = schema.max_records_per_person or _MOST
+    most = schema.max_records_per_person or MOST
     high = np.minimum(np.append(low[1:] - 1, max(most, low[-1])), np.maximum(low, int(low[-1] * 1.2)))
     counts = np.where(noisy.values >= 2 * noisy.level, noisy.values, 0.0)
     if not counts.any():
@@ -51,7 +51,7 @@ def public_people(public: Any, anchors: Columns) -> Sizes | Slots | None:
     if not len(person):
         return None
     codes = np.stack([found[name][known] for name in anchors]) if anchors else np.zeros((0, len(person)), np.int64)
-    ends, kept = _whole_persons(person, schema.max_records_per_person or _MOST)
+    ends, kept = _whole_persons(person, schema.max_records_per_person or MOST)
     if not anchors:
         sizes, times = np.unique(np.diff(ends, prepend=0), return_counts=True)
         return Sizes(sizes.astype(np.int64), times.astype(float))
