@@ -88,6 +88,19 @@ def test_it_stops_where_the_noise_explains_the_rest() -> None:
     assert on.loss < stopped.loss
 
 
+@pytest.mark.parametrize("boldness", [1.0, 1e5])
+def test_steps_that_run_away_are_taken_again_shorter(boldness: float) -> None:
+    """However bold the first steps, the fit ends at the noise, and within twice the usual error."""
+    table = truth(1)
+    problem = Problem(measured(table, 60.0, share=0.5))
+    fit = Estimator(boldness=boldness).fit(problem, tuple(SIZES))
+    usual = Estimator().fit(problem, tuple(SIZES))
+    assert fit.loss <= problem.rows / 2
+    for columns in OUTER:
+        off, as_usual = (np.abs(found(f, columns) - margin(table, columns)).sum() / 10_000 for f in (fit, usual))
+        assert off < 2 * as_usual
+
+
 def test_it_agrees_with_mbi() -> None:
     """On a small domain mbi's mirror descent finds the same marginals from the same noisy answers."""
     with warnings.catch_warnings():
@@ -159,6 +172,8 @@ def test_settings_and_the_cache_folder(tmp_path) -> None:
     """An estimator needs an iteration; the cache lies where it is told, and nowhere where it cannot be made."""
     with pytest.raises(InputError, match="at least 1 iteration"):
         Estimator(iterations=0)
+    with pytest.raises(InputError, match="boldness is -1"):
+        Estimator(boldness=-1)
     assert cache_folder({"SFUMATO_CACHE": str(tmp_path / "x")}) == tmp_path / "x"
     assert cache_folder({"XDG_CACHE_HOME": str(tmp_path)}) == tmp_path / "sfumato" / "jax"
     (tmp_path / "file").write_text("")

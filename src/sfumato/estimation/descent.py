@@ -31,6 +31,8 @@ from sfumato.errors import InputError
 from sfumato.estimation.problem import Problem, gradient
 from sfumato.grid import Columns
 
+PATIENCE = 100  # iterations without a gain of 1e-4 after which more are in vain: the answers contradict each other
+
 
 @dataclass(frozen=True, eq=False)
 class Fit:
@@ -50,12 +52,14 @@ class Estimator:
 
     iterations: int = 1000
     stop: bool = True
-    boldness: float = 1.0
-    """How much longer than proven safe the steps are."""
+    boldness: float = 16.0
+    """How much longer than proven safe the steps are at first; shorter ones are taken where these run away."""
 
     def __post_init__(self) -> None:
         if self.iterations < 1:
             raise InputError(f"an estimator needs at least 1 iteration, not {self.iterations}")
+        if not 0 < self.boldness <= 1e6:
+            raise InputError(f"boldness is {self.boldness}; give a number above 0, such as 1 for steps proven safe")
 
     def fit(self, problem: Problem, order: Sequence[str]) -> Fit:
         """The distribution that agrees with the answers; columns of cliques come in this order."""
@@ -67,11 +71,15 @@ class Estimator:
         start = _potentials(problem, tree.cliques)
         tables = [(t.fine, t.answers, t.weights) for t in problem.tables]
         total = problem.total
-        rate = self.boldness / (problem.smoothness * total)
         aim = problem.rows / 2 if self.stop else -1.0
-        program = _program(tree, tuple(problem.nodes))
-        with jax.default_matmul_precision("highest"):
-            found, steps, value = program(start, tables, total, rate, aim, self.iterations)
+        program, boldness = _program(tree, tuple(problem.nodes)), self.boldness
+        while True:
+            rate = boldness / (problem.smoothness * total)
+            with jax.default_matmul_precision("highest"):
+                found, steps, value, first = program(start, tables, total, rate, aim, self.iterations)
+            if boldness <= 1 or (value <= first and (aim < 0 or value <= 1.02 * aim)):
+                break
+            boldness = max(boldness / 4, 1.0)
         marginals = tuple(_rescaled(np.asarray(x, np.float64), total) for x in found)
         return Fit(tree.cliques, tree.parents, marginals, total, int(steps), float(value))
 
@@ -117,23 +125,27 @@ def _program(tree: Any, nodes: tuple[Any, ...]) -> Any:
 
     def descend(start: Any, tables: Any, total: Any, rate: Any, aim: Any, most: Any) -> Any:
         z = tree.marginals(start, total)
-        state = (start, z, z, jnp.float32(0), jnp.float32(jnp.inf))
+        first = slopes(z, tables)[0]
+        state = (start, z, z, jnp.float32(0), first, first, jnp.float32(0))
 
         def going(state: Any) -> Any:
-            return (state[3] < most) & (state[4] > aim)
+            """Until the aim is met, the steps run away, or nothing has been gained for long."""
+            _, _, _, t, value, _, gained = state
+            return (t < most) & (value > aim) & (value <= 4 * first) & ((t - gained < PATIENCE) | (aim < 0))
 
         def step(state: Any) -> Any:
-            theta, z, x, t, _ = state
+            theta, z, x, t, _, best, gained = state
             share = 2 / (t + 2)
             y = [(1 - share) * a + share * b for a, b in zip(x, z, strict=True)]
             value, slope = slopes(y, tables)
             theta = [a - rate / share * g for a, g in zip(theta, slope, strict=True)]
             z = tree.marginals(theta, total)
             x = [(1 - share) * a + share * b for a, b in zip(x, z, strict=True)]
-            return theta, z, x, t + 1, value
+            gained = jnp.where(value < 0.9999 * best, t, gained)
+            return theta, z, x, t + 1, value, jnp.minimum(best, value), gained
 
-        _, _, x, t, value = jax.lax.while_loop(going, step, state)
-        return x, t, value
+        _, _, x, t, value, _, _ = jax.lax.while_loop(going, step, state)
+        return x, t, value, first
 
     return jax.jit(descend)
 
