@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, overload
 
 from sfumato.errors import InputError
 
@@ -69,6 +69,37 @@ class Bound:
         return self.limit if self.rule != "l2" else math.inf
 
 
+@dataclass(frozen=True)
+class QuantileBound:
+    """The rule `l2`, with a limit for each question: this quantile of how long persons' answers are."""
+
+    quantile: float = 0.99
+
+    def __post_init__(self) -> None:
+        if not 0 < self.quantile <= 1:
+            raise InputError(f"the bound l2(quantile={self.quantile}) needs a quantile above 0 and up to 1")
+
+    def __str__(self) -> str:
+        return f"l2(quantile={self.quantile:g})"
+
+    @classmethod
+    def parse(cls, text: str) -> QuantileBound:
+        """The bound written as `l2(quantile=0.99)`.
+
+        >>> QuantileBound.parse("l2:quantile=0.9")
+        QuantileBound(quantile=0.9)
+        """
+        rule, _, quantile = text.replace("(", ":").rstrip(")").partition(":")
+        name, _, number = quantile.partition("=")
+        try:
+            if (rule.strip(), name.strip()) == ("l2", "quantile"):
+                return cls(float(number))
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
+        raise InputError(f"{text!r} is no bound; write l2(quantile=0.99)")
+
+
 def records(limit: int) -> Bound:
     """The bound that keeps at most `limit` records of each person, chosen at random."""
     return Bound("records", limit)
@@ -79,6 +110,22 @@ def weight(limit: float) -> Bound:
     return Bound("weight", limit)
 
 
-def l2(limit: float) -> Bound:
-    """The bound that scales each person's histogram to Euclidean norm at most `limit`."""
-    return Bound("l2", limit)
+@overload
+def l2(limit: float) -> Bound: ...
+
+
+@overload
+def l2(*, quantile: float) -> QuantileBound: ...
+
+
+def l2(limit: float | None = None, *, quantile: float | None = None) -> Bound | QuantileBound:
+    """The bound that scales each person's part of a question to Euclidean norm at most `limit`.
+
+    With `quantile` in its place each question has its own limit: the norm that so many persons stay below.
+
+    >>> print(l2(25), l2(quantile=0.99))
+    l2(25) l2(quantile=0.99)
+    """
+    if (limit is None) == (quantile is None):
+        raise InputError("l2 takes a limit or a quantile: l2(25), l2(quantile=0.99)")
+    return QuantileBound(quantile) if quantile is not None else Bound("l2", limit)  # type: ignore[arg-type]

@@ -25,6 +25,8 @@ import numpy as np
 from sfumato.coding import Encoding, as_number, quote
 from sfumato.columns import Floats, Ints, Number
 from sfumato.errors import InputError
+from sfumato.grid import Grid
+from sfumato.gridded import grid_norms
 from sfumato.marginal import Counts, Marginal
 from sfumato.schema import Schema
 from sfumato.table import Table
@@ -84,6 +86,11 @@ class Public:
     def counts(self, marginals: Sequence[Marginal]) -> list[Counts]:
         """The exact counts of marginals, in one scan."""
         return self._table.counts(marginals)
+
+    def norms(self, grids: Sequence[Grid]) -> list[Floats]:
+        """For each grid the Euclidean norm of every person's answers to it."""
+        found = [list(part) for part in grid_norms(self._table, grids)]
+        return [np.concatenate(norms) if norms else np.zeros(0) for norms in zip(*found, strict=True)]
 
     def records(self, columns: Sequence[str], values: Sequence[str] = ()) -> Records:
         """Every record, sorted by person: the codes of `columns`, and the numbers of `values` as they are.

@@ -17,7 +17,7 @@ import pytest
 from sfumato import __version__
 from sfumato.schema import Schema
 from sfumato.synthesizers import METHODS
-from tests.cli.conftest import SCHEMA, Sfumato, contents, release
+from tests.cli.conftest import SCHEMA, Sfumato, contents, release, trips
 
 Spawn = Callable[..., "subprocess.CompletedProcess[str]"]
 COMMANDS = [
@@ -174,6 +174,42 @@ def test_json(city: Path, sfumato: Sfumato) -> None:
     }
     made = sfumato("simulate", "taxi", "--records", 100, "--out", "x.csv", "--schema-out", "x.json", "--json").json
     assert made == {"records": 100, "data": "x.csv", "schema": "x.json"}
+
+
+def test_adaptive_grid_and_conditions(city: Path, sfumato: Sfumato) -> None:
+    """adagrid makes records with persons; --where draws only those that meet a condition, from either kind of model."""
+    made = sfumato(
+        "synthesize", "trips.parquet", "--schema", "schema.json", "--method", "adagrid", "--epsilon", "20",
+        "--delta", "1e-6", "--bound", "l2(quantile=0.9)", "--set", "threshold=4", "--set", 'copies={"area,hour": 2}',
+        "--out", "s.parquet", "--model-out", "m.sfumato", "--json",
+    )  # fmt: skip
+    assert made.code == 0, made.err
+    assert made.json["method"] == "adagrid"
+    assert pq.read_table("s.parquet").column_names == ["who", "area", "hour", "fare", "how"]
+    where = "area in (1, 2) and hour >= 12 and not how = 'cash'"
+    some = sfumato("sample", "m.sfumato", "--where", where, "--records", 500, "--out", "t.parquet", "--json")
+    assert some.json["records"] == 500
+    rows = pq.read_table("t.parquet").to_pylist()
+    assert all(r["area"] in (1, 2) and r["hour"] >= 12 and r["how"] == "card" for r in rows)
+    assert sfumato(*release("--model-out", "n.sfumato", "--account", "other")).code == 0
+    assert sfumato("sample", "n.sfumato", "--where", "area = 3", "--records", 9, "--out", "u.parquet").code == 0
+    assert set(pq.read_table("u.parquet")["area"].to_pylist()) == {3}
+    refused = sfumato("sample", "m.sfumato", "--where", "town = 3", "--out", "v.parquet")
+    assert (refused.code, refused.out) == (2, "")
+    assert "names 'town', which the model has not; it has area, hour, fare, how" in refused.err
+    assert not Path("v.parquet").exists()
+
+
+def test_explain_says_what_public_data_saves(city: Path, sfumato: Sfumato) -> None:
+    """With public data the plan of adagrid has grids alone; without it histograms of norms and of persons too."""
+    explain = ["synthesize", "trips.parquet", "--schema", "schema.json", "--method", "adagrid", "--epsilon", "1",
+               "--delta", "1e-6", "--explain", "--json"]  # fmt: skip
+    alone = [q["question"] for q in sfumato(*explain).json["questions"]]
+    pq.write_table(trips(200), "public.parquet")
+    known = [q["question"] for q in sfumato(*explain, "--public", "public.parquet").json["questions"]]
+    assert "sizes" in alone
+    assert {q for q in alone if not q.startswith("norms of") and q != "sizes"} <= {*known, "area × hour × fare"}
+    assert "sizes" not in known
 
 
 def test_quiet(city: Path, sfumato: Sfumato) -> None:

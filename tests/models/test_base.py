@@ -228,7 +228,7 @@ def announced(inside, values, shape=None, dtype=None):
         (lambda m: [*m.items(), ("model.json", m["model.json"])], "holds other members than it announces"),
         (lambda m: changed(m, format="mbi"), "has another format"),
         (lambda m: changed(m, version=2), "has version 2; this Sfumato reads version 1"),
-        (lambda m: changed(m, kind="graphical"), "is of kind 'graphical', which this Sfumato does not know"),
+        (lambda m: changed(m, kind="crystal"), "is of kind 'crystal', which this Sfumato does not know"),
         (lambda m: changed(m, kind=["histogram"]), "which this Sfumato does not know"),
         (lambda m: changed(m, schema={}), "its schema is no schema"),
         (lambda m: changed(m, schema=None), "holds no schema"),

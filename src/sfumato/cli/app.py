@@ -232,7 +232,7 @@ def check(data: Data, schema: SchemaFile, quiet: Quiet = False, as_json: Json = 
 def synthesize(
     data: Data,
     schema: SchemaFile,
-    method: Annotated[str, typer.Option(help="The synthesizer: nmd, uniform.")],
+    method: Annotated[str, typer.Option(help="The synthesizer: adagrid, nmd, taxitrip, uniform (docs/methods).")],
     epsilon: Annotated[
         float, typer.Option(help="The privacy budget ε, above 0; 1 is strong, 10 is weak.", rich_help_panel=_COST)
     ],
@@ -299,6 +299,9 @@ def sample(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that synthesize kept.")],
     out: Out,
     records: Annotated[str | None, typer.Option(help="How many records; else as many as the model says.")] = None,
+    where: Annotated[
+        str | None, typer.Option(help="Only records that meet a condition: 'area = 8 and shift >= 12'.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Repeat the same sample; costs no privacy.")] = None,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -313,6 +316,8 @@ def sample(
     check_target(out)
     check_apart({"--out": out}, {"the model": [model]})
     loaded = load_model(model)
+    if where is not None:
+        loaded = loaded.given(where)
     if not loaded.provenance.private:
         output.warn("this model is NOT PRIVATE: it was made with seeded noise; publish nothing from it")
     written = write_sample(loaded, out, _number(records, "--records"), seed, output)

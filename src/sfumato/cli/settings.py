@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any, get_type_hints
 
-from sfumato.bounds import Bound
+from sfumato.bounds import Bound, QuantileBound
 from sfumato.errors import InputError
 
 
@@ -44,6 +44,8 @@ def setting_names(made: Callable[..., Any]) -> list[str]:
 def _value(text: str, hint: Any, where: str) -> Any:
     from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+    if "QuantileBound" in str(hint) and "quantile" in text:
+        return QuantileBound.parse(text)
     if "Bound" in str(hint):
         return Bound.parse(text)
     read = json.loads(text) if _is_json(text) else text

@@ -59,6 +59,10 @@ def run_synthesis(request: Request, output: Output) -> None:
     schema = Schema.load(request.schema)
     budget = Budget(request.epsilon, request.delta)
     method = _method(request)
+    public = None if request.public is None else Public.open(request.public, schema)
+    informed = getattr(method, "informed", None)
+    if informed is not None and public is not None:
+        method = informed(schema, public)
     plan = method.plan(schema, budget)
     plan.check(schema)
     plan.priced(budget)  # raises where that much or so little noise cannot be
@@ -67,7 +71,6 @@ def run_synthesis(request: Request, output: Output) -> None:
         output.result(plan_data(plan, schema, budget, unit), explanation(plan, schema, budget, unit))
         return
     _check_targets(request)
-    public = None if request.public is None else Public.open(request.public, schema)
     vault = Vault.open(
         request.data,
         schema,

@@ -2,7 +2,8 @@
 
 from sfumato.models.archetypes import Archetypes
 from sfumato.models.base import Model, load_model
+from sfumato.models.graphical import GraphicalModel
 from sfumato.models.histogram import HistogramModel
 from sfumato.models.learning import learn as learn_archetypes
 
-__all__ = ["Archetypes", "HistogramModel", "Model", "learn_archetypes", "load_model"]
+__all__ = ["Archetypes", "GraphicalModel", "HistogramModel", "Model", "learn_archetypes", "load_model"]

@@ -59,6 +59,10 @@ class Model(Protocol):
         """The same in one table."""
         ...
 
+    def given(self, where: str) -> Model:
+        """The model of those records for which a condition holds."""
+        ...
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model's file."""
         ...
@@ -74,6 +78,10 @@ class Stored:
     def parts(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """What to write: settings as JSON, and arrays."""
         raise TypeError(f"{type(self).__name__} cannot be saved")
+
+    def given(self, where: str) -> Model:
+        """The model of those records for which a condition holds."""
+        raise InputError(f"a model of kind '{self.kind}' takes no condition; sample from it and filter the records")
 
     @classmethod
     def shapes(cls, schema: Schema, settings: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
@@ -165,10 +173,11 @@ _DAMAGE = (
 
 def _kinds() -> tuple[type[Stored], ...]:
     from sfumato.models.archetypes import Archetypes
+    from sfumato.models.graphical import GraphicalModel
     from sfumato.models.histogram import HistogramModel
     from sfumato.models.uniform import UniformModel
 
-    return (HistogramModel, Archetypes, UniformModel)
+    return (Archetypes, GraphicalModel, HistogramModel, UniformModel)
 
 
 def _document(file: zipfile.ZipFile) -> dict[str, Any]:

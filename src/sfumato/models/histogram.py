@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from sfumato.coding import decoder
-from sfumato.columns import Ints
+from sfumato.columns import Binned, Ints
 from sfumato.errors import InputError
 from sfumato.marginal import Axis, Counts, Marginal
 from sfumato.models.base import Array, Stored
+from sfumato.models.where import boxes
 from sfumato.privacy.provenance import Provenance
 from sfumato.schema import Schema
 
@@ -52,6 +53,25 @@ class HistogramModel(Stored):
     def to_counts(self) -> Counts:
         """The counts."""
         return Counts(self.marginal, self.counts)
+
+    def given(self, where: str) -> HistogramModel:
+        """The model of those records for which a condition on its columns holds: other cells are emptied."""
+        if coarse := [a for a, (column, level) in self._levels() if level != column.depth]:
+            raise InputError(
+                f"the model has '{coarse[0]}' at a coarse level, so a condition on its values is not exact"
+            )
+        columns = self.marginal.columns
+        inside = np.zeros(self.counts.shape, bool)
+        for box in boxes(where, self.schema, columns):
+            whole = np.ones(self.counts.shape, bool)
+            for axis, name in enumerate(columns):
+                if name in box:
+                    whole &= box[name].reshape([-1 if a == axis else 1 for a in range(len(columns))])
+            inside |= whole
+        return replace(self, counts=np.where(inside, self.counts, 0))
+
+    def _levels(self) -> Iterator[tuple[Axis, tuple[Binned, int]]]:
+        return zip(self.marginal.axes, self.marginal.bound_axes(self.schema), strict=True)
 
     def sample(self, records: int | None = None, seed: int | None = None) -> Iterator[pa.RecordBatch]:
         """Records in random order, in batches.

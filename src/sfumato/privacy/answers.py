@@ -46,7 +46,7 @@ class Answers(Sealed):
             raise InputError("answers come from Vault.ask, which charges the ledger for them")
         self._lock = threading.RLock()
         self._vault = vault
-        self._schema = schema
+        self.schema = schema
         self._priced = priced
         self._given: dict[str, Noisy] = {}
         self._chosen: set[str] = set()
@@ -83,7 +83,7 @@ class Answers(Sealed):
             raise InputError(f"question '{name}' takes no marginals")
         if name in self._chosen:
             raise InputError(f"question '{name}' has been answered; other marginals would need another question")
-        weights = priced.question.weighed(parts, self._schema)
+        weights = priced.question.weighed(parts, self.schema)
         self._chosen.add(name)
         return list(noisy_parts(HELD[self._vault], priced, parts, weights))
 
@@ -117,7 +117,7 @@ class Answers(Sealed):
             raise InputError(f"question '{name}' has been answered; another grid would need another question")
         if grid.marginal != question.marginal:
             raise InputError(f"question '{name}' is about {question.marginal}, not about {grid.marginal}")
-        shape = question.marginal.shape(self._schema)
+        shape = question.marginal.shape(self.schema)
         own = Grid(question.marginal, {tuple(c): np.array(mask) for c, mask in grid.fine.items()})
         if own.fine[own.marginal.columns].shape != shape:
             raise InputError(f"question '{name}': the grid's cells are not those of {question.marginal}")

@@ -41,7 +41,8 @@ def explanation(plan: Plan, schema: Schema, budget: Budget, unit: str) -> Render
         table.add_row(p.question.name, p.question.about, size, p.question.capped, _noise(p), _cost(p))
     cells = sum(p.question.cells(schema) or 0 for p in priced)
     memory = f"About {max(1, 40 * cells // 2**20):,} MiB for {cells:,} noisy counts, beside the engine's own memory."
-    return Group(table, Text(promise(budget, unit)), Text(memory, style="dim"))
+    notes = [Text(f"Note: {note}.") for note in plan.notes]
+    return Group(table, *notes, Text(promise(budget, unit)), Text(memory, style="dim"))
 
 
 def _noise(p: Priced) -> str:

@@ -75,6 +75,8 @@ class Plan:
 
     method: str
     questions: tuple[Question, ...]
+    notes: tuple[str, ...] = ()
+    """What its reader should know, such as what is left out."""
 
     def __post_init__(self) -> None:
         names = [q.name for q in self.questions]

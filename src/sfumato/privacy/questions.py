@@ -256,8 +256,8 @@ class Gridded(Question):
 
     @property
     def about(self) -> str:
-        """The columns."""
-        return f"grid on {self.marginal}"
+        """The columns, unless it is called by them."""
+        return "adaptive grid" if self.name == str(self.marginal) else f"adaptive grid on {self.marginal}"
 
     @property
     def capped(self) -> str:
@@ -302,7 +302,7 @@ class Norms(Question):
     @property
     def about(self) -> str:
         """What is measured of a person."""
-        return f"persons by the norm of their answers to the grid on {self.marginal}"
+        return "persons by the norm of their answers"
 
     @property
     def unit(self) -> int:

@@ -4,10 +4,9 @@ What it promises, for neighbouring tables that differ by all records of one pers
 
 - **Bounded.** Every exact answer is an integer vector on a lattice that one person moves by at most the question's
   sensitivity: the bound is enforced in the engine on the cells that are counted (`sfumato.bounds`), a person-level
-  histogram counts each person once (`sfumato.persons`), a linear question has its columns' norms checked
-  (`sfumato.linear`), and so has a grid (`sfumato.grid`, `sfumato.gridded`), a score carries its own proof
-  (`sfumato.privacy.scores`), and so does a question whose marginals are chosen on the way
-  (`sfumato.privacy.plan.Chosen`).
+  histogram counts each person once (`sfumato.persons`), a linear question and a grid have their columns' norms
+  checked (`sfumato.linear`, `sfumato.gridded`), a score carries its own proof (`sfumato.privacy.scores`), and so does
+  a question whose marginals are chosen on the way (`sfumato.privacy.questions.Chosen`).
 - **Noisy.** Independent noise of an exact law on the same lattice (`sfumato.privacy.noise`), from a generator keyed by
   the operating system; its level follows from plan and budget alone (`sfumato.privacy.plan`). Every cell of an answer
   gets noise, empty ones too.
