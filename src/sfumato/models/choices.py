@@ -129,7 +129,7 @@ class Choices:
 
     @classmethod
     def of_arrays(cls, name: str, sizes: Sequence[int], values: int, arrays: Mapping[str, Any]) -> Choices:
-        """The choices of a file; ValueError unless keys are within their parts, values below a number, counts above 0."""
+        """The choices of a file; a ValueError unless its keys, values and counts can be."""
         steps, found, counts = (arrays[f"{name}_{part}"] for part in ("steps", "values", "counts"))
         if any(a.dtype.kind != "u" for a in (steps, found, counts)) or not 0 < math.prod(sizes) <= MOST:
             raise ValueError(f"{name} holds no whole numbers from zero on")
