@@ -70,6 +70,34 @@ def test_counts_are_those_of_a_slow_reading_on_every_engine(on_engine: OnEngine)
             np.testing.assert_array_equal(counts.values, slow_counts(table, marginal), err_msg=str(marginal))
 
 
+def test_sparse_counts_are_the_counts_that_are_not_zero(on_engine: OnEngine) -> None:
+    """On every engine the cells of a sparse answer come in order, hold no zero, and are those of the dense one."""
+    table = Table.open(on_engine(records(400, seed=3)), SCHEMA)
+    for sparse, dense in zip(table.cells(MARGINALS), table.counts(MARGINALS), strict=True):
+        assert (np.diff(sparse.numbers) > 0).all()
+        assert (sparse.values > 0).all()
+        np.testing.assert_array_equal(sparse.dense(SCHEMA).values, dense.values)
+
+
+def test_a_marginal_too_large_for_memory_has_sparse_counts() -> None:
+    """Five columns of a thousand bins each are counted cell by cell, and refused as a dense table."""
+    names = [f"c{i}" for i in range(5)]
+    schema = Schema(columns=tuple(Category(name=n, values=tuple(range(1000))) for n in names))
+    table = Table.open(pa.table({n: [0, 999, 999] for n in names}), schema)
+    (found,) = table.cells([Marginal.of(*names)])
+    assert (found.numbers.tolist(), found.values.tolist(), found.total) == ([0, 10**15 - 1], [1, 2], 3)
+    with pytest.raises(InputError, match="more than the"):
+        table.counts([Marginal.of(*names)])
+
+
+def test_a_marginal_whose_cells_have_no_number_is_refused() -> None:
+    """Seven columns of a thousand bins are more cells than 64 bits can number: one sentence says so."""
+    names = [f"c{i}" for i in range(7)]
+    schema = Schema(columns=tuple(Category(name=n, values=tuple(range(1000))) for n in names))
+    with pytest.raises(InputError, match="too many to number"):
+        Table.open(pa.table({n: [0] for n in names}), schema).cells([Marginal.of(*names)])
+
+
 def test_weighted_counts_sum_a_column(on_engine: OnEngine) -> None:
     """A weight column is summed in each cell; negative and missing weights count nothing."""
     table = pa.table({"area": [1, 1, 2, 2, 3], "w": [1.5, 2.0, -4.0, None, 0.25]})

@@ -12,7 +12,7 @@ from sfumato.cli.output import Output
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 _COST, _WRITE = "Privacy", "What to write"
-_RELEASE, _PREPARE = "With private data", "To begin"
+_RELEASE, _PREPARE, _COMPARE = "With private data", "To begin", "To compare"
 
 app = typer.Typer(
     name="sfumato",
@@ -310,6 +310,32 @@ def sample(
         output.warn("this model is NOT PRIVATE: it was made with seeded noise; publish nothing from it")
     written = write_sample(loaded, out, _number(records, "--records"), seed, output)
     output.result({"records": written, "out": str(out)}, f"{out}: {written:,} records from {model}")
+
+
+# ---------------------------------------------------------------------- score
+
+
+@app.command(rich_help_panel=_COMPARE)
+def score(
+    truth: Annotated[str, typer.Argument(metavar="TRUTH", help="The true records, as any DATA.")],
+    synthetic: Annotated[str, typer.Argument(metavar="SYNTHETIC", help="The synthetic records, as any DATA.")],
+    schema: SchemaFile,
+    metric: Annotated[str, typer.Option(help="How to compare: edges.")],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the metric; give it as often as needed."),
+    ] = None,
+    top: Annotated[int, typer.Option(help="How many of the largest contributions to show.")] = 20,
+    json_out: Annotated[
+        str | None, typer.Option("--json", metavar="FILE", help="Write the score as JSON; - prints it.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """How faithful synthetic records are. PRIVATE output where the truth is private."""
+    from sfumato.cli.scoring import Comparison, run_score
+
+    asked = Comparison(truth, synthetic, schema, metric, tuple(settings or ()), {}, top, json_out)
+    run_score(asked, Output(quiet, json_out == "-"))
 
 
 # ---------------------------------------------------------------------- ledger
