@@ -57,6 +57,12 @@ class Choices:
         summed = np.add.reduceat(counts[order], first) if len(first) else counts[:0]
         return cls(tuple(sizes), keys[first], values[first].astype(np.int64), summed.astype(np.int64))
 
+    @classmethod
+    def none(cls, sizes: Sequence[int]) -> Choices:
+        """No rows."""
+        empty = np.zeros(0, np.int64)
+        return cls(tuple(sizes), empty, empty, empty)
+
     def __len__(self) -> int:
         return len(self.keys)
 

@@ -56,8 +56,9 @@ class TaxiTrip:
     `archetypes` is their number, or a file that `sfumato archetypes learn` wrote; `columns` are those that records are
     drawn in, `attribute` what each person has one of (None for nothing), `completion` the table by which all other
     columns are filled (`sfumato.models.completion`), `total` a sum to keep ("trip_total = fare + tips"). `trips` is the
-    number of records made, None for as many as the counts of persons say. `linked` keeps the public dependence of
-    attribute and archetype. `seed` is that of the clustering, which is public.
+    number of records made, None for as many as the counts of persons say. `likeness` is the part of a person's records
+    that follow one public person of the archetype and not the archetype as a whole, `linked` says whether that one has
+    the attribute too. `seed` is that of the clustering, which is public.
 
     >>> from sfumato.simulate import taxi
     >>> budget = Budget(epsilon=10, delta=2.5e-5)
@@ -78,6 +79,7 @@ class TaxiTrip:
     total: str | None = None
     most: int = MOST
     least: float = 2.0
+    likeness: float = 1.0
     linked: bool = False
     seed: int = 0
 
@@ -92,6 +94,8 @@ class TaxiTrip:
             raise InputError(f"trips is {self.trips}; give a number of records from 0 on")
         if not 0 <= self.least < math.inf:
             raise InputError(f"least is {self.least}; give the deviations of noise below which a count is dropped")
+        if not 0 <= self.likeness <= 1:
+            raise InputError(f"likeness is {self.likeness}; give a part of each person's records, from 0 to 1")
         if self.seed < 0:
             raise InputError(f"seed is {self.seed}; give one from 0 on")
 
@@ -110,7 +114,8 @@ class TaxiTrip:
         attributes = np.full((len(found), 1), 1.0)
         if self.attribute:
             attributes = self._attributes(found, persons, self._cleaned(answers[self.attribute]))
-        made = replace(found, provenance=answers.provenance, persons=persons, attributes=attributes)
+        made = replace(found, provenance=answers.provenance, persons=persons, attributes=attributes, linked=self.linked)
+        made = replace(made, likeness=self.likeness)
         return replace(made, trips=self._trips(made, float(persons.sum())))
 
     def _check(self, schema: Schema, archetypes: int) -> None:
@@ -138,6 +143,7 @@ class TaxiTrip:
         return learn(
             public, schema, columns=self.columns, attribute=self.attribute, archetypes=self.archetypes,
             cluster=self.cluster, completion=self.completion, total=self.total, most=self.most, seed=self.seed,
+            likeness=self.likeness,
         )  # fmt: skip
 
     def _opened(self, path: str | os.PathLike[str], schema: Schema) -> Archetypes:
@@ -229,6 +235,6 @@ def _raked(start: Floats, rows: Floats, columns: Floats) -> Floats:
     share = start.sum(axis=1, keepdims=True) / max(start.sum(), 1.0)
     table = start + 1e-3 * start.sum() * share * columns + 1e-12
     for _ in range(200):
-        table *= (rows / table.sum(axis=1))[:, None]
+        table *= (rows / np.maximum(table.sum(axis=1), 1e-300))[:, None]
         table *= columns / np.maximum(table.sum(axis=0), 1e-300)
     return np.asarray(table)
