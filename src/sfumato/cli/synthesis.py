@@ -66,7 +66,7 @@ def run_synthesis(request: Request, output: Output) -> None:
         output.result(plan_data(plan, schema, budget, unit), explanation(plan, schema, budget, unit))
         return
     _check_targets(request)
-    public = None if request.public is None else Public.open(request.public, schema)
+    public = None if request.public is None or _is_model(request) else Public.open(request.public, schema)
     vault = Vault.open(
         request.data,
         schema,
@@ -141,6 +141,12 @@ def _check_targets(request: Request) -> None:
     check_apart({"--out": request.out, "--model-out": request.model_out}, inputs)
 
 
+def _is_model(request: Request) -> bool:
+    """Whether what is public was learned before: a file for a method that takes archetypes instead of their number."""
+    is_file = request.public is not None and request.public.endswith(".sfumato")
+    return is_file and "archetypes" in setting_names(METHODS[request.method])
+
+
 def _method(request: Request) -> Synthesizer:
     """The synthesizer with its settings."""
     if request.method not in METHODS:
@@ -152,5 +158,7 @@ def _method(request: Request) -> Synthesizer:
             if option not in setting_names(make):
                 raise InputError(f"method '{request.method}' takes no --{option}")
             given.append(f"{option}={text}")
+    if _is_model(request):
+        given.append(f"archetypes={request.public}")
     synthesizer: Synthesizer = make(**parse_settings(make, given, f"method '{request.method}'"))
     return synthesizer

@@ -39,7 +39,9 @@ from sfumato.errors import InputError
 from sfumato.marginal import Axis, Marginal
 from sfumato.models.archetypes import Archetypes, Cluster
 from sfumato.models.base import load_model
+from sfumato.models.completion import steps
 from sfumato.models.learning import COLUMNS, MOST, TRIPS, check_settings, learn
+from sfumato.models.totals import Total
 from sfumato.privacy.budget import Budget, gaussian_mu
 from sfumato.privacy.plan import Awaited, ByLabel, ByMixture, ByValue, Persons, Plan
 from sfumato.privacy.vault import Noisy, Vault
@@ -118,6 +120,17 @@ class TaxiTrip:
         made = replace(made, likeness=self.likeness)
         return replace(made, trips=self._trips(made, float(persons.sum())))
 
+    def learn(self, public: Any, schema: Schema) -> Archetypes:
+        """The archetypes of a public table, with these settings."""
+        if isinstance(self.archetypes, str):
+            raise InputError(f"archetypes is {self.archetypes!r}; give how many there shall be")
+        return learn(
+            public, schema, columns=self.columns, attribute=self.attribute, archetypes=self.archetypes,
+            cluster=self.cluster, completion=self.completion, total=self.total, most=self.most,
+            trips=TRIPS if self.trips is None else self.trips, likeness=self.likeness, linked=self.linked,
+            seed=self.seed,
+        )  # fmt: skip
+
     def _check(self, schema: Schema, archetypes: int) -> None:
         check_settings(
             schema, self.columns, self.attribute, archetypes, self.cluster, self.most, self.total, self.completion
@@ -140,11 +153,7 @@ class TaxiTrip:
                 "method taxitrip learns archetypes from public data; give a table that anyone may see (--public "
                 "last_year.parquet), or archetypes learned before (--set archetypes=FILE)"
             )
-        return learn(
-            public, schema, columns=self.columns, attribute=self.attribute, archetypes=self.archetypes,
-            cluster=self.cluster, completion=self.completion, total=self.total, most=self.most, seed=self.seed,
-            likeness=self.likeness,
-        )  # fmt: skip
+        return self.learn(public, schema)
 
     def _opened(self, path: str | os.PathLike[str], schema: Schema) -> Archetypes:
         """The archetypes of a file; their number, how they were clustered and completed is theirs to say."""
@@ -157,13 +166,20 @@ class TaxiTrip:
         """The archetypes, if they are of this schema and of these settings."""
         if found.schema != schema:
             raise InputError(f"{where}: learned by another schema than this one; learn them by this schema")
-        here = {
+        here: dict[str, object] = {
             "archetypes": len(found),
             "cluster": found.cluster,
             "columns": found.columns,
             "attribute": found.attribute,
         }
         asked = {"columns": self.columns, "attribute": self.attribute, **more}
+        if self.completion is not None:
+            here["completion"] = tuple(str(drawn.step) for drawn in found.completion.drawn)
+            asked["completion"] = tuple(map(str, steps(schema, self.columns, self.attribute, self.completion)))
+        if self.total is not None:
+            here["total"], asked["total"] = found.total, Total.parse(self.total)
+        if self.likeness and not len(found.lives):
+            raise InputError(f"{where}: learned without persons to be like; learn them anew, or set likeness to 0")
         for name, wanted in asked.items():
             if here[name] != wanted:
                 raise InputError(
@@ -176,7 +192,7 @@ class TaxiTrip:
     def _plan(self, found: Archetypes | int, schema: Schema, budget: Budget) -> Plan:
         kinds = Persons("archetypes", _rule(found, Marginal.of(*self.columns)))
         if self.attribute is None:
-            return Plan("taxitrip", (kinds,))
+            return Plan("taxitrip", (replace(kinds, least=self._level(budget)),))
         firms = Persons(self.attribute, ByValue(Axis(self.attribute)))
         if self.split is None and self.noise == "analytic":
             return Plan("taxitrip", (kinds, firms))  # equal shares: one joint release
