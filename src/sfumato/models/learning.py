@@ -159,7 +159,10 @@ def _cluster(
         labels = mixture.label(embedding.points(codes))
         kind = most_frequent(owner, labels, len(starts), parts)
     order = np.argsort(-np.bincount(kind, minlength=parts), kind="stable")
-    return mixture.order(order), np.argsort(order)[kind]
+    place = np.argsort(order)
+    if cluster == "records":  # counted anew, for the first of several is another one now
+        return mixture.order(order), most_frequent(owner, place[labels], len(starts), parts)
+    return mixture.order(order), place[kind]
 
 
 def _some_records(embedding: Embedding, codes: Sequence[Ints]) -> Floats:
