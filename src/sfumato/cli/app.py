@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sfumato.cli.contest import contest_app
 from sfumato.cli.output import Output
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
@@ -35,6 +36,12 @@ simulate_app = _group("simulate", "Invent a city with people in it: records that
 schema_app = _group("schema", "Draft and show schemas: what each column may hold.", _PREPARE)
 archetypes_app = _group("archetypes", "Learn kinds of persons from public data, and look at them.", _PREPARE)
 ledger_app = _group("ledger", "See and set what may be spent on a dataset.", _RELEASE)
+app.add_typer(
+    contest_app,
+    name="contest",
+    help="The temporal map challenge rerun: score, check and make submissions.",
+    rich_help_panel=_COMPARE,
+)
 
 Data = Annotated[
     str,
@@ -226,7 +233,11 @@ def check(data: Data, schema: SchemaFile, quiet: Quiet = False, as_json: Json = 
 def synthesize(
     data: Data,
     schema: SchemaFile,
+<<<<<<< HEAD
     method: Annotated[str, typer.Option(help="The synthesizer: nmd or taxitrip.")],
+=======
+    method: Annotated[str, typer.Option(help="The synthesizer: nmd, uniform.")],
+>>>>>>> contest
     epsilon: Annotated[
         float, typer.Option(help="The privacy budget ε, above 0; 1 is strong, 10 is weak.", rich_help_panel=_COST)
     ],
@@ -321,7 +332,7 @@ def score(
     truth: Annotated[str, typer.Argument(metavar="TRUTH", help="The true records, as any DATA.")],
     synthetic: Annotated[str, typer.Argument(metavar="SYNTHETIC", help="The synthetic records, as any DATA.")],
     schema: SchemaFile,
-    metric: Annotated[str, typer.Option(help="How to compare: edges.")],
+    metric: Annotated[str, typer.Option(help="How to compare: edges, kmarginal, pie, … (docs/metrics).")],
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A setting of the metric; give it as often as needed."),

@@ -82,13 +82,25 @@ class Conjunction:
 
     def score(self, truth: Any, synthetic: Any) -> ConjunctionScore:
         """How far the shares of persons of a kind agree."""
+        return self.score_all(truth, synthetic)[0]
+
+    def score_all(self, truth: Any, *synthetic: Any) -> list[ConjunctionScore]:
+        """The score of each of several synthetic tables; the truth is counted once."""
         columns = self._columns()
-        true, made = (_Vectors(opened(data, self.schema, columns), columns) for data in (truth, synthetic))
+        true = _Vectors(opened(truth, self.schema, columns), columns)
         if true.count == 0:
             raise InputError("the truth has no person, so none can be drawn; give a table with records")
         picks, tolerances = self._draws(true.count, true.width)
         examples = true.at(picks)
         p = true.alike(examples, tolerances)
+        return [
+            self._scored(true, p, _Vectors(opened(data, self.schema, columns), columns), examples, tolerances)
+            for data in synthetic
+        ]
+
+    def _scored(
+        self, true: _Vectors, p: Floats, made: _Vectors, examples: Vectors, tolerances: Ints
+    ) -> ConjunctionScore:
         q = made.alike(examples, tolerances, self._lost(made) if self.official_bug else None)
         order = np.argsort(-np.abs(p - q), kind="stable")
         rounds = tuple((float(p[i]), float(q[i])) for i in order)

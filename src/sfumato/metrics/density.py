@@ -51,7 +51,7 @@ class DensityScore:
 
 @dataclass(frozen=True)
 class Density:
-    """The density score of `sets` random sets of `k` columns.
+    """The density score of `sets` random sets of `k` columns, out of all or those named.
 
     >>> import pyarrow as pa
     >>> from sfumato.columns import Category
@@ -62,6 +62,7 @@ class Density:
     """
 
     schema: Schema
+    columns: tuple[str, ...] | None = None
     k: int = 3
     sets: int = 100
     seed: int = 2018
@@ -70,7 +71,8 @@ class Density:
 
     def drawn(self) -> Sets:
         """The sets of columns, over all records."""
-        columns = self.schema.names[:-1] if self.official_bug else self.schema.names
+        columns = self.columns or self.schema.names
+        columns = columns[:-1] if self.official_bug else columns
         if not 1 <= self.k <= len(columns):
             raise InputError(f"k is {self.k}; give a number from 1 to {len(columns)}, as many as there are columns")
         if not 1 <= self.sets <= MOST_SETS:
@@ -99,7 +101,7 @@ class Density:
 
     def score(self, truth: Any, synthetic: Any) -> DensityScore:
         """How far the shares agree."""
-        found = self.drawn().distances(truth, synthetic)
+        (found,) = self.drawn().distances(truth, synthetic)
         apart = np.nan_to_num(found.distances[0], nan=0.0)  # two empty tables agree
         order = np.argsort(-apart, kind="stable")
         sets = tuple((found.sets.sets[i], float(apart[i])) for i in order)

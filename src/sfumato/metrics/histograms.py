@@ -66,16 +66,19 @@ class Sets:
             room -= cells
         return [tuple(together) for together in out if together]
 
-    def distances(self, truth: Any, synthetic: Any) -> Compared:
-        """How far the shares of each set are apart in each group."""
+    def distances(self, truth: Any, *synthetic: Any) -> list[Compared]:
+        """For each synthetic table, how far the shares of each set are apart in each group; truth is counted once."""
         from sfumato.metrics.kernels import distances
 
-        parts = []
+        found: list[list[Floats]] = [[] for _ in synthetic]
+        totals = [np.zeros(0, np.int64)] * len(synthetic)
         for together in self._scans():
-            (p, n, starts), (q, m, _) = (self._counted(data, together) for data in (truth, synthetic))
-            parts.append(np.empty((self.groups, len(together))))
-            distances(p, n, q, m, starts, parts[-1])
-        return Compared(self, np.concatenate(parts, axis=1), n, m)
+            p, n, starts = self._counted(truth, together)
+            for i, data in enumerate(synthetic):
+                q, totals[i], _ = self._counted(data, together)
+                found[i].append(np.empty((self.groups, len(together))))
+                distances(p, n, q, totals[i], starts, found[i][-1])
+        return [Compared(self, np.concatenate(f, axis=1), n, m) for f, m in zip(found, totals, strict=True)]
 
     def _counted(self, data: Any, together: Sequence[tuple[str, ...]]) -> tuple[npt.NDArray[np.int32], Ints, Ints]:
         """Counts by group and cell, totals by group, and where the cells of each set begin."""

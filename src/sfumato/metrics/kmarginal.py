@@ -129,10 +129,13 @@ class KMarginal:
 
     def score(self, truth: Any, synthetic: Any) -> KMarginalScore:
         """How far the shares agree."""
-        return self.scored(self.sets().distances(truth, synthetic))
+        return self.score_all(truth, synthetic)[0]
 
-    def scored(self, found: Compared) -> KMarginalScore:
-        """The score of distances."""
+    def score_all(self, truth: Any, *synthetic: Any) -> list[KMarginalScore]:
+        """The score of each of several synthetic tables; the truth is counted once."""
+        return [self._scored(found) for found in self.sets().distances(truth, *synthetic)]
+
+    def _scored(self, found: Compared) -> KMarginalScore:
         here = found.present
         mean = self._by_group(found)
         order = here[np.argsort(-mean[here], kind="stable")]

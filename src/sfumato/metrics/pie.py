@@ -94,22 +94,21 @@ class Pie:
         marginal = self.marginal()
         axes = [str(axis) for axis in marginal.axes]
         true, made = (opened(data, self.schema, axes).counts([marginal])[0].values for data in (truth, synthetic))
+        return self.scored(true, made)
+
+    def scored(self, true: npt.NDArray[Any], made: npt.NDArray[Any]) -> PieScore:
+        """The score of counts, an array with an axis for each column of `marginal()`."""
         slices = true.shape[-1]
         scores = self.rows(true.reshape(-1, slices), made.reshape(-1, slices))
         order = np.argsort(scores, kind="stable")
-        bound = list(marginal.bound_axes(self.schema))[:-1]
-        at = np.unravel_index(order, true.shape[:-1]) if bound else ()
-        sums = [m.reshape(-1, slices).sum(axis=1) for m in (true, made)]
-        pies = tuple(
-            (
-                tuple(c.title(int(code[i]), level) for (c, level), code in zip(bound, at, strict=True)),
-                int(sums[0][row]),
-                int(sums[1][row]),
-                float(scores[row]),
-            )
-            for i, row in enumerate(order)
-        )
-        return PieScore(float(scores.mean()), tuple(axes[:-1]), pies)
+        axes = list(self.marginal().bound_axes(self.schema))[:-1]
+        at = np.unravel_index(order, true.shape[:-1]) if axes else ()
+        labels = [[c.title(i, level) for i in range(c.size(level))] for c, level in axes]
+        columns = [[names[int(i)] for i in code] for names, code in zip(labels, at, strict=True)]
+        sums = [m.reshape(-1, slices).sum(axis=1)[order].astype(np.int64).tolist() for m in (true, made)]
+        named = list(zip(*columns, strict=True)) if axes else [()] * len(order)
+        pies = tuple(zip(named, *sums, scores[order].tolist(), strict=True))
+        return PieScore(float(scores.mean()), tuple(map(str, self.marginal().axes[:-1])), pies)
 
     def rows(self, true: npt.ArrayLike, made: npt.ArrayLike) -> Floats:
         """The score of every pie, from counts with a row for each pie and a column for each slice.

@@ -166,8 +166,9 @@ _DAMAGE = (
 def _kinds() -> tuple[type[Stored], ...]:
     from sfumato.models.archetypes import Archetypes
     from sfumato.models.histogram import HistogramModel
+    from sfumato.models.uniform import UniformModel
 
-    return (HistogramModel, Archetypes)
+    return (HistogramModel, UniformModel, Archetypes)
 
 
 def _document(file: zipfile.ZipFile) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from sfumato.synthesizers.base import Synthesizer
 from sfumato.synthesizers.nmd import NMD
 from sfumato.synthesizers.taxitrip import TaxiTrip
+from sfumato.synthesizers.uniform import Uniform
 
-METHODS: Mapping[str, Callable[..., Synthesizer]] = {"nmd": NMD, "taxitrip": TaxiTrip}
+METHODS: Mapping[str, Callable[..., Synthesizer]] = {"nmd": NMD, "taxitrip": TaxiTrip, "uniform": Uniform}
 """Frozen dataclasses of settings; each keeps heavy libraries out of its module until it fits."""
 
-__all__ = ["METHODS", "NMD", "Synthesizer", "TaxiTrip"]
+__all__ = ["METHODS", "NMD", "Synthesizer", "TaxiTrip", "Uniform"]
