@@ -233,11 +233,7 @@ def check(data: Data, schema: SchemaFile, quiet: Quiet = False, as_json: Json = 
 def synthesize(
     data: Data,
     schema: SchemaFile,
-<<<<<<< HEAD
-    method: Annotated[str, typer.Option(help="The synthesizer: nmd or taxitrip.")],
-=======
-    method: Annotated[str, typer.Option(help="The synthesizer: nmd, uniform.")],
->>>>>>> contest
+    method: Annotated[str, typer.Option(help="The synthesizer: nmd, taxitrip or uniform.")],
     epsilon: Annotated[
         float, typer.Option(help="The privacy budget ε, above 0; 1 is strong, 10 is weak.", rich_help_panel=_COST)
     ],
