@@ -75,7 +75,7 @@ def test_the_plan_is_explained_without_any_public_data(public: Path, sfumato: Sf
         ((*MAKE, "--public", "no.sfumato"), "no.sfumato does not exist"),
         ((*MAKE, "--public", "schema.sfumato"), "no model file"),
         ((*MAKE, "--public", "trips.parquet"), "the private data itself"),
-        ((*MAKE, "--public", "public.parquet", "--set", "archetypes=1000"), "97 persons to learn 1000"),
+        ((*MAKE, "--public", "public.parquet", "--set", "archetypes=200"), "97 persons to learn 200"),
         ((*MAKE, "--public", "public.parquet", "--set", "cluster=areas"), "'persons' or 'records'"),
         ((*LEARN, "--set", "noise=classical"), "need no 'noise'"),
         ((*LEARN[:-1], "public.parquet"), "is also the public data"),

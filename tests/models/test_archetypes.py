@@ -177,7 +177,7 @@ def test_no_records_and_few_records_can_be_asked_for(learned: Archetypes) -> Non
     ("settings", "match"),
     [
         ({"archetypes": 0}, "from 1 to"),
-        ({"archetypes": 900}, "persons to learn 900"),
+        ({"archetypes": 250}, "persons to learn 250"),
         ({"cluster": "areas"}, "'persons' or 'records'"),
         ({"columns": ()}, "columns is empty"),
         ({"columns": ("shift", "nowhere")}, "no column 'nowhere'"),

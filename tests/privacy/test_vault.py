@@ -55,9 +55,9 @@ def opened(data: object, seed: int | None = 1, budget: sf.Budget = BUDGET, **mor
 
 def test_a_least_noise_is_kept_and_charged_for_what_it_costs() -> None:
     """Where a share buys less noise the least stands, at its own cost; a smaller least changes nothing."""
-    for noise, cost in (("gaussian", GaussianCost(1 / 50)), ("laplace", PureCost(1 / 50))):
+    for law, cost in (("gaussian", GaussianCost(1 / 50)), ("laplace", PureCost(1 / 50))):
         asked = Plan(
-            "test", tuple(Persons(f"q{least}", ByRecords((1,)), noise=noise, least=least) for least in (0, 1e-3, 50))
+            "test", tuple(Persons(f"q{least}", ByRecords((1,)), noise=law, least=least) for least in (0, 1e-3, 50))
         )
         free, small, large = asked.priced(BUDGET)
         assert (free.level, free.cost) == (small.level, small.cost)

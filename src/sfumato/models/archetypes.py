@@ -43,7 +43,7 @@ Cluster = Literal["persons", "records"]
 BATCH = 1 << 19  # records in a batch, about
 FIRST_ID = 1_000_000
 MOST_CELLS = 1 << 24
-MOST_ARCHETYPES = 1000
+MOST_ARCHETYPES = 256
 
 
 @dataclass(frozen=True, eq=False)
