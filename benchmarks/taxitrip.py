@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,11 +18,12 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.measure import CACHE, costs, trips
+from sfumato.export import write_batches
 
 PUBLIC, MADE, SLICE = 5_000_000, 2_000_000, 20_000
 DELTA = 2.5e-5
 DRIFT = 0.3
-LARGE, SMALL = 2_000_000, 100_000  # trips of the private tables that are scored
+LARGE, SMALL, SCORED = 2_000_000, 100_000, 500_000  # private trips, of many persons and of few; trips made of them
 CELL = ["shift", "pickup_community_area", "dropoff_community_area"]
 KEYS = {
     "fare": CELL,
@@ -105,71 +107,75 @@ def _shares(column: pd.Series) -> tuple[list[Any], np.ndarray]:
 # ---------------------------------------------------------------------- the third score
 
 
-def scores(repeats: int = 3) -> list[Row]:
-    """The third sprint's score beside a drifted year, of several versions and of the public table alone."""
+def scores() -> list[Row]:
+    """The third sprint's score beside a drifted year, of several versions and of the public table alone.
+
+    Of many persons, where the noise is nothing beside what a year changes; and of a few, where it is felt.
+    """
     import sfumato as sf
 
     path = trips(LARGE)
     schema = sf.Schema.load(path.with_suffix(".json"))
-    out = []
     learned = {c: sf.learn_archetypes(path, schema, cluster=c) for c in ("persons", "records")}
-    for records in (LARGE, SMALL):
-        truth = _drifted(records)
-        score = _Scorer(schema, truth)
-        target = "ε = 10 above ε = 1, both above public"
-        for name, (method, epsilon) in _versions(sf).items():
-            archetypes = learned[method.cluster]
-            if epsilon is None:
-                made = [replace(archetypes, likeness=method.likeness)]
-            else:
-                budget = sf.Budget(epsilon, DELTA)
-                vaults = (sf.Vault.open(truth, schema, budget, ledger=":memory:", seed=s) for s in range(repeats))
-                made = [method.fit(vault, archetypes) for vault in vaults]
-            found = [score(model.to_table(LARGE, seed=s)) for s, model in enumerate(made)]
-            out.append((f"third score, {records:,} private trips: {name}", _told(found), target))
+    with tempfile.TemporaryDirectory() as folder:
+        return [
+            row
+            for records, repeats, among in ((LARGE, 1, 3), (SMALL, 5, 6))
+            for row in _scored(schema, learned, records, repeats, among, Path(folder))
+        ]
+
+
+def _scored(schema: Any, learned: Mapping[str, Any], records: int, repeats: int, among: int, folder: Path) -> list[Row]:
+    """The mean score of each version over some releases of the same private table, and its deviation."""
+    from sfumato.contest.parameters import Parameters
+    from sfumato.contest.sprint3 import score_tables
+
+    truth, made = _drifted(records), {}
+    versions = _versions(among)
+    for at, (method, epsilon) in enumerate(versions.values()):
+        for seed in range(repeats):
+            model = _released(method, epsilon, learned[method.cluster], schema, truth, seed)
+            made[float(at * repeats + seed)] = str(folder / f"{at}_{seed}.parquet")
+            write_batches(model.sample(SCORED, seed=seed), made[float(at * repeats + seed)])
+    found = score_tables(str(truth), made, Parameters(3, schema, {}, "the simulated schema"))
+    out = []
+    for at, name in enumerate(versions):
+        mine = [float(at * repeats + seed) for seed in range(repeats)]
+        totals = [found.per_epsilon[m] for m in mine]
+        spread = f" ± {statistics.stdev(totals):.1f}" if repeats > 1 else ""
+        names = list(found.parts[mine[0]])
+        parts = ", ".join(f"{n[0]} {1000 * statistics.mean(found.parts[m][n] for m in mine):.0f}" for n in names)
+        figures = f"{statistics.mean(totals):.1f}{spread} ({parts})"
+        out.append((f"third score, {records:,} private trips: {name}", figures, "ε = 10 ≥ ε = 1 > public alone"))
     return out
 
 
-def _versions(sf: Any) -> dict[str, tuple[Any, float | None]]:
-    plain = sf.TaxiTrip()
+def _released(method: Any, epsilon: float | None, archetypes: Any, schema: Any, truth: Path, seed: int) -> Any:
+    """A model of the private table; of public data alone without an ε."""
+    import sfumato as sf
+
+    if epsilon is None:
+        return replace(archetypes, likeness=method.likeness)
+    vault = sf.Vault.open(truth, schema, sf.Budget(epsilon, DELTA), ledger=":memory:", seed=seed)
+    return method.fit(vault, archetypes)
+
+
+def _versions(among: int) -> dict[str, tuple[Any, float | None]]:
+    """The first so many versions at ε = 1 and 10, and what public data alone give."""
+    from sfumato import TaxiTrip
+
     kinds = {
-        "analytic, joint": plain,
-        "analytic, split 0.1": replace(plain, split=0.1),
-        "classical, split 0.1": replace(plain, noise="classical"),
-        "analytic, archetypes of records": replace(plain, cluster="records"),
-        "analytic, linked": replace(plain, linked=True),
-        "analytic, as the design samples (likeness 0)": replace(plain, likeness=0.0),
+        "analytic, joint": TaxiTrip(),
+        "analytic, split 0.1": TaxiTrip(split=0.1),
+        "classical, split 0.1": TaxiTrip(noise="classical"),
+        "analytic, joint, clusters of records": TaxiTrip(cluster="records"),
+        "analytic, joint, linked": TaxiTrip(linked=True),
+        "analytic, joint, likeness 0 as in the design": TaxiTrip(likeness=0.0),
     }
-    out: dict[str, tuple[Any, float | None]] = {}
-    for name, method in kinds.items():
-        for epsilon in (1, 10):
-            out[f"{name}, ε = {epsilon}"] = (method, epsilon)
-    out["public archetypes alone"] = (plain, None)
-    out["public archetypes alone, likeness 0"] = (replace(plain, likeness=0.0), None)
+    out: dict[str, tuple[Any, float | None]] = {"public archetypes alone": (TaxiTrip(), None)}
+    for name, method in list(kinds.items())[:among]:
+        out |= {f"{name}, ε = {epsilon}": (method, epsilon) for epsilon in (1, 10)}
     return out
-
-
-class _Scorer:
-    """The score of a table: its parts and the whole."""
-
-    def __init__(self, schema: Any, truth: Path):
-        from sfumato.contest.parameters import Parameters
-
-        self.parameters = Parameters(3, schema, {}, "the simulated schema")
-        self.truth = truth
-
-    def __call__(self, made: Any) -> Mapping[str, float]:
-        from sfumato.contest.sprint3 import score_tables
-
-        found = score_tables(str(self.truth), {1.0: made}, self.parameters)
-        return {"score": found.value, **{name[0]: 1000 * part for name, part in found.parts[1.0].items()}}
-
-
-def _told(found: list[Mapping[str, float]]) -> str:
-    mean = {name: statistics.mean(f[name] for f in found) for name in found[0]}
-    spread = statistics.stdev(f["score"] for f in found) if len(found) > 1 else 0.0
-    parts = ", ".join(f"{name} {value:.1f}" for name, value in mean.items() if name != "score")
-    return f"{mean['score']:.1f} ± {spread:.1f} ({parts})"
 
 
 def _drifted(records: int) -> Path:
