@@ -12,7 +12,13 @@ from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
-PARTS = {"house": "The house", "noise": "Noise", "contest": "The contest", "adagrid": "AdaGrid"}
+PARTS = {
+    "house": "The house",
+    "noise": "Noise",
+    "contest": "The contest",
+    "taxitrip": "TaxiTrip",
+    "adagrid": "AdaGrid",
+}
 RESULTS = Path(__file__).parent / "results.md"
 
 

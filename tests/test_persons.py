@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,18 +13,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import Axis, InputError, Marginal, Table
-from sfumato.persons import ByLabel, ByRecords, ByValue, Labelling
+from sfumato.persons import FINE, ONE, Awaited, ByLabel, ByMixture, ByRecords, ByValue, Labelling
 from tests import slow
 from tests.conftest import OnEngine
 from tests.test_bounded import SCHEMA, people, tables, without
 
 LABELS = np.array([[0, 1, -1], [2, 0, 1], [1, 1, 2], [-1, 0, 0]])
+RNG = np.random.default_rng(5)
+MIXTURE = ByMixture(
+    "kind of person",
+    Marginal.of("area", "kind"),
+    (RNG.integers(-2 * ONE, 2 * ONE, (4, 2)), RNG.integers(-ONE, ONE, (3, 1))),
+    bias=RNG.integers(-FINE * FINE, FINE * FINE, 5),
+    shift=RNG.integers(-FINE, FINE, (5, 4)),
+    slope=RNG.integers(-FINE, FINE, (5, 4, 4)) // np.array([8, 1, 1, 1])[:, None],
+)
 RULES: list[Labelling] = [
     ByRecords((1, 3, 10)),
     ByRecords((5,)),
     ByValue(Axis("area")),
     ByValue(Axis("area", "half")),
     ByLabel("test", Marginal.of("area", "kind"), LABELS),
+    MIXTURE,
 ]
 
 
@@ -69,6 +81,53 @@ def test_ties_do_not_depend_on_rows_or_engine(on_engine: OnEngine, rule: Labelli
     table = people([4, 4, 2, 6, 8, 2, 2, 2], 11)
     shuffled = table.take(np.random.default_rng(0).permutation(table.num_rows))
     np.testing.assert_array_equal(count(on_engine(table), rule), count(shuffled, rule))
+
+
+def test_persons_by_the_part_of_a_mixture_that_their_mean_record_belongs_to(on_engine: OnEngine) -> None:
+    """The engine counts each person where exact arithmetic puts the root of their size and their mean point."""
+    table = people([7, 25, 1, 12, 9, 18, 3, 3, 2, 14] * 4, 4)
+    found: dict[str, list[tuple[int, ...]]] = {}
+    for person, cell in slow.cells(table, SCHEMA, MIXTURE.marginal):
+        found.setdefault(person, []).append(cell)
+    expected = np.zeros(5, np.int64)
+    for cells in found.values():
+        mean = [np.mean([p[c[i]] for c in cells], axis=0) / ONE for i, p in enumerate(MIXTURE.points)]
+        point = np.concatenate([[np.sqrt(len(cells))], *mean])
+        away = MIXTURE.shift / FINE + np.einsum("i,kij->kj", point, MIXTURE.slope / FINE)
+        expected[np.argmax(MIXTURE.bias / FINE**2 - (away**2).sum(axis=1))] += 1
+    assert (expected > 0).sum() >= 2
+    np.testing.assert_array_equal(count(on_engine(table), MIXTURE), expected)
+
+
+def test_equal_parts_of_a_mixture_leave_a_person_in_the_first() -> None:
+    """Two parts with one and the same rule: everybody is in the first of them."""
+    twice = replace(MIXTURE, **{n: getattr(MIXTURE, n)[[2, 2]] for n in ("bias", "shift", "slope")})
+    got = count(people([5, 9, 3], 1), twice)
+    assert got[1] == 0
+    assert got[0] > 0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"points": (MIXTURE.points[0], MIXTURE.points[1][:2])},
+        {"points": (MIXTURE.points[0] * 4, MIXTURE.points[1])},
+        {"shift": MIXTURE.shift[:, 1:]},
+        {"slope": MIXTURE.slope[:4]},
+    ],
+)
+def test_a_mixture_that_does_not_fit_its_points_is_refused(wrong: dict[str, Any]) -> None:
+    """Points of another shape, too far away, or a mixture of another size."""
+    with pytest.raises(InputError, match=r"test|kind of person"):
+        replace(MIXTURE, **wrong).bins(SCHEMA)
+
+
+def test_an_awaited_rule_has_bins_and_no_counts() -> None:
+    """It can be planned by its size and columns; counting by it is refused."""
+    rule = Awaited("archetype", 7, Marginal.of("area"))
+    assert (rule.bins(SCHEMA), rule.columns(SCHEMA), rule.waits) == (7, ("area",), True)
+    with pytest.raises(InputError, match="not known yet"):
+        count(people([3], 1), rule)
 
 
 def test_ties_fall_either_way() -> None:

@@ -56,6 +56,21 @@ def opened(data: object, seed: int | None = 1, budget: sf.Budget = BUDGET, **mor
     return sf.Vault.open(data, SCHEMA, budget, ledger=more.pop("ledger", ":memory:"), seed=seed, **more)
 
 
+def test_a_least_noise_is_kept_and_charged_for_what_it_costs() -> None:
+    """Where a share buys less noise the least stands, at its own cost; a smaller least changes nothing."""
+    for law, cost in (("gaussian", GaussianCost(1 / 50)), ("laplace", PureCost(1 / 50))):
+        asked = Plan(
+            "test", tuple(Persons(f"q{least}", ByRecords((1,)), noise=law, least=least) for least in (0, 1e-3, 50))
+        )
+        free, small, large = asked.priced(BUDGET)
+        assert (free.level, free.cost) == (small.level, small.cost)
+        assert (large.level, large.cost) == (50, cost)
+        assert compose([free.cost, small.cost, large.cost], BUDGET.delta) < BUDGET.epsilon
+    for wrong in (-1, float("nan"), float("inf")):
+        with pytest.raises(sf.InputError, match="least noise"):
+            Persons("q", ByRecords((1,)), least=wrong)
+
+
 def test_every_kind_of_question_is_answered_on_every_engine(on_engine: OnEngine) -> None:
     """The same seeded answers bit for bit, whatever the engine and the order of the rows."""
     table = people([5, 9, 1, 14, 3], 6)

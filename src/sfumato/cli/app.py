@@ -34,6 +34,7 @@ def _group(name: str, text: str, panel: str) -> typer.Typer:
 
 simulate_app = _group("simulate", "Invent a city with people in it: records that are nobody's.", _PREPARE)
 schema_app = _group("schema", "Draft and show schemas: what each column may hold.", _PREPARE)
+archetypes_app = _group("archetypes", "Learn kinds of persons from public data, and look at them.", _PREPARE)
 ledger_app = _group("ledger", "See and set what may be spent on a dataset.", _RELEASE)
 app.add_typer(
     contest_app,
@@ -357,6 +358,42 @@ def score(
     options = {"marginals": marginals, "tolerance": tolerance, "jobs": jobs}
     asked = Comparison(truth, synthetic, schema, metric, tuple(settings or ()), options, top, json_out)
     run_score(asked, Output(quiet, json_out == "-"))
+
+
+# ---------------------------------------------------------------------- archetypes
+
+
+@archetypes_app.command("learn")
+def archetypes_learn(
+    data: Data,
+    schema: SchemaFile,
+    out: Annotated[Path, typer.Option("--out", help="The file of archetypes to write, such as taxis.sfumato.")],
+    k: Annotated[int, typer.Option("--k", help="How many archetypes.")] = 10,
+    cluster: Annotated[str, typer.Option(help="persons, or records whose commonest kind is the person's.")] = "persons",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Another setting of the method taxitrip, such as columns."),
+    ] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Kinds of persons in a PUBLIC table, for `synthesize --method taxitrip --public FILE`."""
+    from sfumato.cli.archetypes import run_learning
+
+    given = [f"archetypes={k}", f"cluster={cluster}", *(settings or ())]
+    run_learning(data, schema, out, given, Output(quiet, as_json))
+
+
+@archetypes_app.command("show")
+def archetypes_show(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Archetypes, or a model that taxitrip kept.")],
+    top: Annotated[int, typer.Option(help="How many of the commonest bins of each column.")] = 3,
+    as_json: Json = False,
+) -> None:
+    """How many persons of each kind, how many records they have, when, where, and how they pay."""
+    from sfumato.cli.archetypes import run_showing
+
+    run_showing(file, top, Output(as_json=as_json))
 
 
 # ---------------------------------------------------------------------- ledger

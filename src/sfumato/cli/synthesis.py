@@ -59,7 +59,7 @@ def run_synthesis(request: Request, output: Output) -> None:
     schema = Schema.load(request.schema)
     budget = Budget(request.epsilon, request.delta)
     method = _method(request)
-    public = None if request.public is None else Public.open(request.public, schema)
+    public = _public(request, schema)
     informed = getattr(method, "informed", None)
     if informed is not None and public is not None:
         method = informed(schema, public)
@@ -121,6 +121,16 @@ def _told(batches: Iterator[pa.RecordBatch], advance: Any) -> Iterator[pa.Record
         yield batch
 
 
+def _public(request: Request, schema: Schema) -> Public | None:
+    """The public table, which must not be the private one; None where what is public was learned before."""
+    if request.public is None:
+        return None
+    private = {os.path.realpath(file) for file in files_of(request.data)}
+    if same := [file for file in files_of(request.public) if os.path.realpath(file) in private]:
+        raise InputError(f"--public {same[0]} is the private data itself; give a table that anyone may see")
+    return None if _is_model(request) else Public.open(request.public, schema)
+
+
 def _check_targets(request: Request) -> None:
     """Raise unless all that is to be written can be, before any budget is spent."""
     if request.out is None and request.model_out is None:
@@ -139,12 +149,15 @@ def _check_targets(request: Request) -> None:
     }
     if request.public is not None:
         inputs["the public data"] = files_of(request.public)
-        private = {os.path.realpath(file) for file in files_of(request.data)}
-        if same := [file for file in files_of(request.public) if os.path.realpath(file) in private]:
-            raise InputError(f"--public {same[0]} is the private data itself; give a table that anyone may see")
     with suppress(InputError):  # of data that are not there; the vault says so
         inputs["the ledger"] = [ledger_path(request.data, request.ledger)]
     check_apart({"--out": request.out, "--model-out": request.model_out}, inputs)
+
+
+def _is_model(request: Request) -> bool:
+    """Whether what is public was learned before: a file for a method that takes archetypes instead of their number."""
+    is_file = request.public is not None and request.public.endswith(".sfumato")
+    return is_file and "archetypes" in setting_names(METHODS[request.method])
 
 
 def _method(request: Request) -> Synthesizer:
@@ -158,5 +171,7 @@ def _method(request: Request) -> Synthesizer:
             if option not in setting_names(make):
                 raise InputError(f"method '{request.method}' takes no --{option}")
             given.append(f"{option}={text}")
+    if _is_model(request):
+        given.append(f"archetypes={request.public}")
     synthesizer: Synthesizer = make(**parse_settings(make, given, f"method '{request.method}'"))
     return synthesizer

@@ -3,8 +3,13 @@
 An archetype has a share of the persons, a law of the number of records a person has, a law of their cells (say shift ×
 pickup × dropoff), and a law of the attribute that each person has one of (say the company). All laws are public but
 two: how many persons are of each archetype and have each attribute. A file of archetypes has these from the public
-table as well; a synthesizer puts the answers of a vault in their place. A sample draws persons, their numbers of
-records, their attribute, the cells, and fills in the other columns (`sfumato.models.completion`).
+table as well; a synthesizer puts the answers of a vault in their place.
+
+A sample draws the archetype and the attribute of each person, then a public person of this archetype as a pattern, who
+lends the number of records and the cells that these are drawn from (`likeness` is the part of the records that come
+from the pattern's own cells; the others come from those of the whole archetype, so that all follow its law together).
+Where archetype and attribute are `linked`, the pattern has the attribute too, if any public person of that archetype
+has. Last, the other columns are filled in (`sfumato.models.completion`).
 """
 
 from __future__ import annotations
@@ -38,7 +43,7 @@ Cluster = Literal["persons", "records"]
 BATCH = 1 << 19  # records in a batch, about
 FIRST_ID = 1_000_000
 MOST_CELLS = 1 << 24
-MOST_ARCHETYPES = 1000
+MOST_ARCHETYPES = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +59,12 @@ class Archetypes(Stored):
     cluster: Cluster
     embedding: Embedding
     mixture: Mixture
-    sizes: Choices
-    """Public: by archetype, the number of records of a person."""
+    people: Choices
+    """Public: by archetype and attribute (the last for none), the numbers of the persons."""
+    sizes: Ints
+    """Public: the number of records of each person."""
+    lives: Choices
+    """Public: by person, the cell of a record; empty where no likeness to a person is wanted."""
     cells: Choices
     """Public: by archetype, the cell of a record."""
     profiles: Mapping[str, Ints]
@@ -66,6 +75,8 @@ class Archetypes(Stored):
     attributes: Floats
     """By archetype, how many persons have each attribute; in proportion, it is drawn."""
     trips: int
+    likeness: float = 1.0
+    linked: bool = False
     total: Total | None = None
 
     def __post_init__(self) -> None:
@@ -73,6 +84,8 @@ class Archetypes(Stored):
         bins = self.schema[self.attribute].size() if self.attribute else 1
         if self.persons.shape != (kinds,) or self.attributes.shape != (kinds, bins):
             raise InputError(f"there are {kinds} archetypes, but counts of persons for {self.persons.shape[0]}")
+        if not 0 <= self.likeness <= 1 or (self.likeness and not len(self.lives)):
+            raise InputError(f"likeness is {self.likeness}; give a number from 0 to 1, and 0 where no person was kept")
         for counts in (self.persons, self.attributes):
             if not (np.isfinite(counts).all() and (counts >= 0).all()):
                 raise InputError("numbers of persons are finite and not below zero")
@@ -109,17 +122,23 @@ class Archetypes(Stored):
         votes = np.bincount(who * len(self) + labels, minlength=len(starts) * len(self))
         return np.asarray(votes.reshape(len(starts), len(self)).argmax(axis=1))
 
+    def kinds(self) -> Ints:
+        """The archetype of each public person."""
+        out = np.empty(len(self.sizes), np.int64)
+        out[self.people.values] = self.people.keys // self.people.sizes[1]
+        return out
+
     def mean_sizes(self) -> Floats:
         """The mean number of records of a person of each archetype; 0 where no public person is of it."""
-        sums = np.zeros(len(self))
-        np.add.at(sums, self.sizes.keys, self.sizes.values * self.sizes.counts.astype(float))
-        return sums / np.maximum(self.sizes.totals(), 1)
+        sums = np.bincount(self.kinds(), weights=self.sizes, minlength=len(self))
+        return np.asarray(sums / np.maximum(self.people.totals(), 1))
 
     def shares(self) -> Floats:
         """The share of each archetype among the persons that are drawn."""
-        counts = np.where(self.sizes.totals() > 0, self.persons, 0.0)
+        public = self.people.totals()
+        counts = np.where(public > 0, self.persons, 0.0)
         if not counts.sum() > 0:
-            counts = self.sizes.totals().astype(float)
+            counts = public.astype(float)
         return np.asarray(counts / counts.sum())
 
     # ------------------------------------------------------------------ sampling
@@ -140,45 +159,62 @@ class Archetypes(Stored):
 
     def _batches(self, records: int, rng: np.random.Generator) -> Iterator[pa.RecordBatch]:
         """Batches of whole persons, but for the last of all, who may be cut; the first is empty, with the columns."""
-        yield self._batch(np.zeros(0, np.int64), np.zeros(0, np.int64), 0, rng)
+        none = np.zeros(0, np.int64)
+        yield self._batch(none, none, none, 0, rng)
         first = 0
         while records > 0:
-            kinds, sizes = self._people(min(BATCH, records), rng)
-            if sizes.sum() > records:
-                ends = np.cumsum(sizes)
+            patterns, attributes = self._people(min(BATCH, records), rng)
+            sizes = self.sizes[patterns]
+            ends = np.cumsum(sizes)
+            if ends[-1] > records:
                 keep = int(np.searchsorted(ends, records)) + 1
-                kinds, sizes = kinds[:keep], sizes[:keep].copy()
+                patterns, attributes, sizes = patterns[:keep], attributes[:keep], sizes[:keep].copy()
                 sizes[-1] -= int(ends[keep - 1]) - records
-            yield self._batch(kinds, sizes, first, rng)
-            first += len(kinds)
+            yield self._batch(patterns, attributes, sizes, first, rng)
+            first += len(patterns)
             records -= int(sizes.sum())
 
     def _people(self, records: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
-        """The archetypes and numbers of records of persons with about so many records, and never fewer.
+        """Patterns and attributes of persons with about so many records in all, and never fewer.
 
-        Both are spread evenly over their laws, so that little is left to chance.
+        Archetypes, and patterns within one, are spread evenly over their laws, so that little is left to chance.
         """
         shares, mean = self.shares(), self.mean_sizes()
-        kinds = sizes = np.zeros(0, np.int64)
-        while (missing := records - int(sizes.sum())) > 0:
-            count = math.ceil(missing / float(shares @ mean))
-            more = np.searchsorted(np.cumsum(shares), (np.arange(count) + rng.random()) / count, side="right")
-            more = np.minimum(more, np.flatnonzero(shares)[-1])
-            drawn = self.sizes.draw([more], _even(more, rng), (1,))
+        out: list[tuple[Ints, Ints]] = []
+        while records > 0:
+            count = math.ceil(records / float(shares @ mean))
+            kinds = np.searchsorted(np.cumsum(shares), (np.arange(count) + rng.random()) / count, side="right")
+            kinds = np.minimum(kinds, np.flatnonzero(shares)[-1])
+            attributes = _draw_rows(self.attributes, kinds, rng)
+            patterns = self.people.draw([kinds, attributes], _even(kinds, rng), (2, 1) if self.linked else (1,))
             order = rng.permutation(count)
-            kinds, sizes = np.append(kinds, more[order]), np.append(sizes, drawn[order])
-        return kinds, sizes
+            out.append((patterns[order], attributes[order]))
+            records -= int(self.sizes[patterns].sum())
+        return np.concatenate([p for p, _ in out]), np.concatenate([a for _, a in out])
 
-    def _batch(self, kinds: Ints, sizes: Ints, first: int, rng: np.random.Generator) -> pa.RecordBatch:
-        """The records of persons of these kinds, who have so many each and are numbered from `first` on."""
+    def _cells(self, patterns: Ints, rng: np.random.Generator) -> Ints:
+        """A cell for each record of persons after these patterns: one of the pattern's, or of its archetype's."""
+        luck = rng.random(len(patterns))
+        if self.likeness == 1:
+            return self.lives.draw([patterns], luck, (1,))
+        cells = self.cells.draw([self.kinds()[patterns]], luck, (1,))
+        if self.likeness > 0:
+            like = np.flatnonzero(rng.random(len(patterns)) < self.likeness)
+            cells[like] = self.lives.draw([patterns[like]], luck[like], (1,))
+        return cells
+
+    def _batch(
+        self, patterns: Ints, attributes: Ints, sizes: Ints, first: int, rng: np.random.Generator
+    ) -> pa.RecordBatch:
+        """The records of persons after these patterns, who have so many each and are numbered from `first` on."""
         import pyarrow as pa
 
-        who = np.repeat(np.arange(len(kinds)), sizes)
-        cells = self.cells.draw([kinds[who]], rng.random(len(who)), (1,))
+        who = np.repeat(np.arange(len(patterns)), sizes)
+        cells = self._cells(patterns[who], rng)
         shape = self.marginal.shape(self.schema)
         codes: dict[str, Ints] = dict(zip(self.columns, np.unravel_index(cells, shape), strict=True))
         if self.attribute:
-            codes[self.attribute] = _draw_rows(self.attributes, kinds, rng)[who]
+            codes[self.attribute] = attributes[who]
         filled = self.completion.fill(codes, rng)
         arrays: dict[str, pa.Array] = {}
         if self.schema.person is not None:
@@ -207,14 +243,18 @@ class Archetypes(Stored):
             "embedding": [
                 {"how": h, "size": t.shape[1]} for h, t in zip(self.embedding.how, self.embedding.tables, strict=True)
             ],
-            "rows": {"sizes": len(self.sizes), "cells": len(self.cells)},
-            "most": int(self.sizes.values.max(initial=0)),
+            "persons": len(self.sizes),
+            "rows": {"people": len(self.people), "lives": len(self.lives), "cells": len(self.cells)},
             "profiles": list(self.profiles),
             "completion": completion,
             "trips": self.trips,
+            "likeness": self.likeness,
+            "linked": self.linked,
             "total": None if self.total is None else str(self.total),
         }
-        arrays |= self.mixture.to_arrays() | self.sizes.to_arrays("sizes") | self.cells.to_arrays("cells")
+        arrays |= self.mixture.to_arrays() | self.people.to_arrays("people")
+        arrays |= self.lives.to_arrays("lives") | self.cells.to_arrays("cells")
+        arrays["sizes"] = self.sizes.astype(np.min_scalar_type(int(self.sizes.max(initial=0))))
         arrays |= {f"points{i}": t for i, t in enumerate(self.embedding.tables)}
         arrays |= {f"profile{i}": p for i, p in enumerate(self.profiles.values())}
         arrays |= {"persons": self.persons, "attributes": self.attributes}
@@ -236,7 +276,8 @@ class Archetypes(Stored):
         shapes |= {f"points{i}": (schema[c].size(), w) for i, (c, w) in enumerate(zip(columns, widths, strict=True))}
         shapes |= {f"profile{i}": (kinds, schema[c].size()) for i, c in enumerate(settings["profiles"])}
         shapes |= {"persons": (kinds,), "attributes": (kinds, schema[attribute].size() if attribute else 1)}
-        for name in ("sizes", "cells"):
+        shapes["sizes"] = (int(settings["persons"]),)
+        for name in ("people", "lives", "cells"):
             shapes |= Choices.shapes(name, int(settings["rows"][name]))
         return shapes | stored_shapes(settings["completion"])
 
@@ -246,6 +287,7 @@ class Archetypes(Stored):
     ) -> Archetypes:
         """The archetypes of a file, after checking that every number in it can be."""
         columns, kinds = tuple(settings["columns"]), int(settings["archetypes"])
+        cells, persons = Marginal.of(*columns).size(schema), int(settings["persons"])
         tables = tuple(arrays[f"points{i}"].astype(np.int64) for i in range(len(columns)))
         made = cls(
             schema=schema,
@@ -255,13 +297,17 @@ class Archetypes(Stored):
             cluster=settings["cluster"],
             embedding=Embedding(columns, tuple(str(e["how"]) for e in settings["embedding"]), tables),
             mixture=Mixture.of_arrays(arrays),
-            sizes=Choices.of_arrays("sizes", (kinds,), int(settings["most"]) + 1, arrays),
-            cells=Choices.of_arrays("cells", (kinds,), Marginal.of(*columns).size(schema), arrays),
+            people=Choices.of_arrays("people", (kinds, arrays["attributes"].shape[1] + 1), persons, arrays),
+            sizes=_counts(arrays["sizes"]),
+            lives=Choices.of_arrays("lives", (persons,), cells, arrays),
+            cells=Choices.of_arrays("cells", (kinds,), cells, arrays),
             profiles={c: _counts(arrays[f"profile{i}"]) for i, c in enumerate(settings["profiles"])},
             completion=restored(schema, columns, settings["attribute"], settings["completion"], arrays),
             persons=arrays["persons"].astype(float),
             attributes=arrays["attributes"].astype(float),
             trips=int(settings["trips"]),
+            likeness=float(settings["likeness"]),
+            linked=bool(settings["linked"]),
             total=None if settings["total"] is None else Total.parse(str(settings["total"])),
         )
         made.check()
@@ -273,10 +319,14 @@ class Archetypes(Stored):
             raise ValueError("there is no such cluster")
         if any((np.abs(t) > REACH).any() for t in self.embedding.tables):
             raise ValueError("a coordinate is too large")
-        if not 0 <= self.trips < 2**53 or not len(self.sizes) or self.sizes.values.min() < 1:
+        if not 0 <= self.trips < 2**53 or not len(self.sizes) or not 1 <= self.sizes.min() <= self.sizes.max() < 2**31:
             raise ValueError("a number of records cannot be")
-        if not np.array_equal(self.sizes.totals() > 0, self.cells.totals() > 0):
+        if not np.array_equal(np.sort(self.people.values), np.arange(len(self.sizes))):
+            raise ValueError("a person is not of one archetype")
+        if not np.array_equal(self.people.totals() > 0, self.cells.totals() > 0):
             raise ValueError("an archetype has persons without records, or records without persons")
+        if len(self.lives) and not (self.lives.totals() > 0).all():
+            raise ValueError("a person has no record")
         if self.total is not None:
             self.total.check(self.schema, list(self.completion.values))
 

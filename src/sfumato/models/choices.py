@@ -57,6 +57,12 @@ class Choices:
         summed = np.add.reduceat(counts[order], first) if len(first) else counts[:0]
         return cls(tuple(sizes), keys[first], values[first].astype(np.int64), summed.astype(np.int64))
 
+    @classmethod
+    def none(cls, sizes: Sequence[int]) -> Choices:
+        """No rows."""
+        empty = np.zeros(0, np.int64)
+        return cls(tuple(sizes), empty, empty, empty)
+
     def __len__(self) -> int:
         return len(self.keys)
 
@@ -129,7 +135,7 @@ class Choices:
 
     @classmethod
     def of_arrays(cls, name: str, sizes: Sequence[int], values: int, arrays: Mapping[str, Any]) -> Choices:
-        """The choices of a file; ValueError unless keys are within their parts, values and counts in range."""
+        """The choices of a file; a ValueError unless its keys, values and counts can be."""
         steps, found, counts = (arrays[f"{name}_{part}"] for part in ("steps", "values", "counts"))
         if any(a.dtype.kind != "u" for a in (steps, found, counts)) or not 0 < math.prod(sizes) <= MOST:
             raise ValueError(f"{name} holds no whole numbers from zero on")

@@ -7,7 +7,7 @@
 >>> who, here, there = np.repeat(np.arange(40), 3), np.repeat([1, 2], 60), np.repeat([6, 5], 60)
 >>> two_kinds = pa.table({"who": who, "area": here, "firm": there})
 >>> learned = learn(two_kinds, schema, columns=("area",), attribute="firm", archetypes=2)
->>> learned.sizes.totals().tolist(), learned.attributes.astype(int).tolist()
+>>> learned.people.totals().tolist(), learned.attributes.astype(int).tolist()
 ([20, 20], [[20, 0], [0, 20]])
 """
 
@@ -84,24 +84,31 @@ def learn(
     total: str | None = None,
     most: int = MOST,
     trips: int = TRIPS,
+    likeness: float = 1.0,
+    linked: bool = False,
     seed: int = 0,
 ) -> Archetypes:
-    """The archetypes of a public table: a path, or a table of any engine; the same whatever the order of its rows."""
+    """The archetypes of a public table: a path, or a table of any engine; the same whatever the order of its rows.
+
+    With `likeness` 0 no public person is kept, but only what each archetype does.
+    """
     check_settings(schema, columns, attribute, archetypes, cluster, most, total, completion)
     table = Public.open(public, schema)
     asked = steps(schema, columns, attribute, completion)
     profiled = [s.target for s in asked if _is_profiled(schema, s.target)]
-    codes, owner, starts = _people(table, columns, [*([attribute] if attribute else []), *profiled])
+    codes, owner, starts = _records(table, columns, [*([attribute] if attribute else []), *profiled])
     if len(starts) < archetypes:
         raise InputError(
             f"{table.origin} has {len(starts):,} persons to learn {archetypes} archetypes from; ask for fewer"
         )
     embedding = embed(schema, columns, [codes[c] for c in columns], starts)
     mixture, kind = _cluster(embedding, [codes[c] for c in columns], owner, starts, archetypes, cluster, seed)
-    sizes = np.minimum(np.diff(np.append(starts, len(owner))), most)
     cell = np.ravel_multi_index([codes[c] for c in columns], [schema[c].size() for c in columns])
     one = np.ones(len(owner), np.int64)
     bins = schema[attribute].size() if attribute else 1
+    firm = most_frequent(owner, codes[attribute] if attribute else one - 1, len(starts), bins)
+    sizes = np.diff(np.append(starts, len(owner)))
+    number = _numbered(kind, firm, sizes, np.add.reduceat(cell, starts), np.add.reduceat(cell**2, starts))
     return Archetypes(
         schema=schema,
         provenance=PUBLIC,
@@ -110,13 +117,17 @@ def learn(
         cluster=cluster,
         embedding=embedding,
         mixture=mixture,
-        sizes=Choices.of((archetypes,), [kind], sizes, one[: len(kind)]),
+        people=Choices.of((archetypes, bins + 1), [kind, np.where(firm < 0, bins, firm)], number, one[: len(kind)]),
+        sizes=np.minimum(sizes, most)[np.argsort(number)],
+        lives=Choices.of((len(kind),), [number[owner]], cell, one) if likeness else Choices.none((len(kind),)),
         cells=Choices.of((archetypes,), [kind[owner]], cell, one),
         profiles={p: _table(kind[owner], codes[p], archetypes, schema[p].size()) for p in profiled},
         completion=learn_completion(table, columns, asked),
         persons=np.bincount(kind, minlength=archetypes).astype(float),
-        attributes=_attributes(kind, owner, codes[attribute] if attribute else one - 1, archetypes, bins),
+        attributes=_table(kind, firm, archetypes, bins).astype(float),
         trips=trips,
+        likeness=likeness,
+        linked=linked,
         total=None if total is None else Total.parse(total),
     )
 
@@ -125,7 +136,7 @@ def _is_profiled(schema: Schema, name: str) -> bool:
     return isinstance(schema[name], Category) and schema[name].size() <= _PROFILED
 
 
-def _people(table: Public, columns: Sequence[str], more: Sequence[str]) -> tuple[dict[str, Ints], Ints, Ints]:
+def _records(table: Public, columns: Sequence[str], more: Sequence[str]) -> tuple[dict[str, Ints], Ints, Ints]:
     """The codes of all records with a person and a cell; whose each is, 0, 1, ...; where each person's start."""
     found: Records = table.records([*columns, *more])
     good = (found.person >= 0) & np.all([found[c] >= 0 for c in columns], axis=0)
@@ -148,7 +159,10 @@ def _cluster(
         labels = mixture.label(embedding.points(codes))
         kind = most_frequent(owner, labels, len(starts), parts)
     order = np.argsort(-np.bincount(kind, minlength=parts), kind="stable")
-    return mixture.order(order), np.argsort(order)[kind]
+    place = np.argsort(order)
+    if cluster == "records":  # counted anew, for the first of several is another one now
+        return mixture.order(order), most_frequent(owner, place[labels], len(starts), parts)
+    return mixture.order(order), place[kind]
 
 
 def _some_records(embedding: Embedding, codes: Sequence[Ints]) -> Floats:
@@ -174,10 +188,11 @@ def most_frequent(owner: Ints, labels: Ints, persons: int, bins: int) -> Ints:
     return out
 
 
-def _attributes(kind: Ints, owner: Ints, labels: Ints, archetypes: int, bins: int) -> Floats:
-    """How many persons of each archetype have each attribute."""
-    mine = most_frequent(owner, labels, len(kind), bins)
-    return _table(kind, mine, archetypes, bins).astype(float)
+def _numbered(*keys: Ints) -> Ints:
+    """Numbers of the persons in an order that follows from what they do, not from where they stand in the table."""
+    out = np.empty(len(keys[0]), np.int64)
+    out[np.lexsort(keys[::-1])] = np.arange(len(out))
+    return out
 
 
 def _table(rows: Ints, columns: Ints, height: int, width: int) -> Ints:

@@ -39,7 +39,9 @@ from sfumato.errors import InputError
 from sfumato.marginal import Axis, Marginal
 from sfumato.models.archetypes import Archetypes, Cluster
 from sfumato.models.base import load_model
+from sfumato.models.completion import steps
 from sfumato.models.learning import COLUMNS, MOST, TRIPS, check_settings, learn
+from sfumato.models.totals import Total
 from sfumato.privacy.budget import Budget, gaussian_mu
 from sfumato.privacy.plan import Awaited, ByLabel, ByMixture, ByValue, Persons, Plan
 from sfumato.privacy.vault import Noisy, Vault
@@ -56,8 +58,9 @@ class TaxiTrip:
     `archetypes` is their number, or a file that `sfumato archetypes learn` wrote; `columns` are those that records are
     drawn in, `attribute` what each person has one of (None for nothing), `completion` the table by which all other
     columns are filled (`sfumato.models.completion`), `total` a sum to keep ("trip_total = fare + tips"). `trips` is the
-    number of records made, None for as many as the counts of persons say. `linked` keeps the public dependence of
-    attribute and archetype. `seed` is that of the clustering, which is public.
+    number of records made, None for as many as the counts of persons say. `likeness` is the part of a person's records
+    that follow one public person of the archetype and not the archetype as a whole, `linked` says whether that one has
+    the attribute too. `seed` is that of the clustering, which is public.
 
     >>> from sfumato.simulate import taxi
     >>> budget = Budget(epsilon=10, delta=2.5e-5)
@@ -78,6 +81,7 @@ class TaxiTrip:
     total: str | None = None
     most: int = MOST
     least: float = 2.0
+    likeness: float = 1.0
     linked: bool = False
     seed: int = 0
 
@@ -92,6 +96,8 @@ class TaxiTrip:
             raise InputError(f"trips is {self.trips}; give a number of records from 0 on")
         if not 0 <= self.least < math.inf:
             raise InputError(f"least is {self.least}; give the deviations of noise below which a count is dropped")
+        if not 0 <= self.likeness <= 1:
+            raise InputError(f"likeness is {self.likeness}; give a part of each person's records, from 0 to 1")
         if self.seed < 0:
             raise InputError(f"seed is {self.seed}; give one from 0 on")
 
@@ -110,8 +116,20 @@ class TaxiTrip:
         attributes = np.full((len(found), 1), 1.0)
         if self.attribute:
             attributes = self._attributes(found, persons, self._cleaned(answers[self.attribute]))
-        made = replace(found, provenance=answers.provenance, persons=persons, attributes=attributes)
+        made = replace(found, provenance=answers.provenance, persons=persons, attributes=attributes, linked=self.linked)
+        made = replace(made, likeness=self.likeness)
         return replace(made, trips=self._trips(made, float(persons.sum())))
+
+    def learn(self, public: Any, schema: Schema) -> Archetypes:
+        """The archetypes of a public table, with these settings."""
+        if isinstance(self.archetypes, str):
+            raise InputError(f"archetypes is {self.archetypes!r}; give how many there shall be")
+        return learn(
+            public, schema, columns=self.columns, attribute=self.attribute, archetypes=self.archetypes,
+            cluster=self.cluster, completion=self.completion, total=self.total, most=self.most,
+            trips=TRIPS if self.trips is None else self.trips, likeness=self.likeness, linked=self.linked,
+            seed=self.seed,
+        )  # fmt: skip
 
     def _check(self, schema: Schema, archetypes: int) -> None:
         check_settings(
@@ -135,10 +153,7 @@ class TaxiTrip:
                 "method taxitrip learns archetypes from public data; give a table that anyone may see (--public "
                 "last_year.parquet), or archetypes learned before (--set archetypes=FILE)"
             )
-        return learn(
-            public, schema, columns=self.columns, attribute=self.attribute, archetypes=self.archetypes,
-            cluster=self.cluster, completion=self.completion, total=self.total, most=self.most, seed=self.seed,
-        )  # fmt: skip
+        return self.learn(public, schema)
 
     def _opened(self, path: str | os.PathLike[str], schema: Schema) -> Archetypes:
         """The archetypes of a file; their number, how they were clustered and completed is theirs to say."""
@@ -151,13 +166,20 @@ class TaxiTrip:
         """The archetypes, if they are of this schema and of these settings."""
         if found.schema != schema:
             raise InputError(f"{where}: learned by another schema than this one; learn them by this schema")
-        here = {
+        here: dict[str, object] = {
             "archetypes": len(found),
             "cluster": found.cluster,
             "columns": found.columns,
             "attribute": found.attribute,
         }
         asked = {"columns": self.columns, "attribute": self.attribute, **more}
+        if self.completion is not None:
+            here["completion"] = tuple(str(drawn.step) for drawn in found.completion.drawn)
+            asked["completion"] = tuple(map(str, steps(schema, self.columns, self.attribute, self.completion)))
+        if self.total is not None:
+            here["total"], asked["total"] = found.total, Total.parse(self.total)
+        if self.likeness and not len(found.lives):
+            raise InputError(f"{where}: learned without persons to be like; learn them anew, or set likeness to 0")
         for name, wanted in asked.items():
             if here[name] != wanted:
                 raise InputError(
@@ -170,7 +192,7 @@ class TaxiTrip:
     def _plan(self, found: Archetypes | int, schema: Schema, budget: Budget) -> Plan:
         kinds = Persons("archetypes", _rule(found, Marginal.of(*self.columns)))
         if self.attribute is None:
-            return Plan("taxitrip", (kinds,))
+            return Plan("taxitrip", (replace(kinds, least=self._level(budget)),))
         firms = Persons(self.attribute, ByValue(Axis(self.attribute)))
         if self.split is None and self.noise == "analytic":
             return Plan("taxitrip", (kinds, firms))  # equal shares: one joint release
@@ -229,6 +251,6 @@ def _raked(start: Floats, rows: Floats, columns: Floats) -> Floats:
     share = start.sum(axis=1, keepdims=True) / max(start.sum(), 1.0)
     table = start + 1e-3 * start.sum() * share * columns + 1e-12
     for _ in range(200):
-        table *= (rows / table.sum(axis=1))[:, None]
+        table *= (rows / np.maximum(table.sum(axis=1), 1e-300))[:, None]
         table *= columns / np.maximum(table.sum(axis=0), 1e-300)
     return np.asarray(table)
