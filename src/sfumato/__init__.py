@@ -15,13 +15,13 @@ from sfumato.bounds import Bound, l2, records, weight
 from sfumato.columns import Category, Number, Period, Person, Place, Shares, Time
 from sfumato.errors import BudgetError, InputError, RunError, SfumatoError
 from sfumato.marginal import Axis, Counts, Marginal
-from sfumato.models import HistogramModel, Model, load_model
+from sfumato.models import HistogramModel, Model, RecordsModel, load_model
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.privacy.vault import Vault
 from sfumato.schema import Schema
-from sfumato.synthesizers import NMD, Synthesizer
+from sfumato.synthesizers import NMD, DPSyn, Synthesizer
 from sfumato.table import Table
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "BudgetError",
     "Category",
     "Counts",
+    "DPSyn",
     "HistogramModel",
     "InputError",
     "Ledger",
@@ -42,6 +43,7 @@ __all__ = [
     "Person",
     "Place",
     "Plan",
+    "RecordsModel",
     "RunError",
     "Schema",
     "SfumatoError",

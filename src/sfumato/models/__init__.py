@@ -2,5 +2,6 @@
 
 from sfumato.models.base import Model, load_model
 from sfumato.models.histogram import HistogramModel
+from sfumato.models.records import RecordsModel
 
-__all__ = ["HistogramModel", "Model", "load_model"]
+__all__ = ["HistogramModel", "Model", "RecordsModel", "load_model"]

@@ -165,8 +165,9 @@ _DAMAGE = (
 
 def _kinds() -> tuple[type[Stored], ...]:
     from sfumato.models.histogram import HistogramModel
+    from sfumato.models.records import RecordsModel
 
-    return (HistogramModel,)
+    return (HistogramModel, RecordsModel)
 
 
 def _document(file: zipfile.ZipFile) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 
 from sfumato.synthesizers.base import Synthesizer
+from sfumato.synthesizers.dpsyn import DPSyn
 from sfumato.synthesizers.nmd import NMD
 
-METHODS: Mapping[str, Callable[..., Synthesizer]] = {"nmd": NMD}
+METHODS: Mapping[str, Callable[..., Synthesizer]] = {"dpsyn": DPSyn, "nmd": NMD}
 """Frozen dataclasses of settings; each keeps heavy libraries out of its module until it fits."""
 
-__all__ = ["METHODS", "NMD", "Synthesizer"]
+__all__ = ["METHODS", "NMD", "DPSyn", "Synthesizer"]
