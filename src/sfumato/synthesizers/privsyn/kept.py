@@ -15,10 +15,10 @@ CLEAR = 3.0  # standard deviations that a count must have to stand out
 class Kept:
     """What is left of an axis: `groups` gives each bin its group or -1, `shares` splits a group into its bins again.
 
-    >>> counts = np.array([90.0, 11.0, 11.0, 13.0, 80.0])
+    >>> counts = np.array([90.0, 11.0, 8.0, 13.0, 80.0])
     >>> kept = Kept.of(counts, sigma=4.0)
     >>> kept.groups.tolist(), kept.merged(counts).tolist()
-    ([0, 3, 3, 1, 2], [90.0, 13.0, 80.0, 22.0])
+    ([0, 3, 3, 1, 2], [90.0, 13.0, 80.0, 19.0])
     """
 
     groups: Ints
@@ -26,16 +26,15 @@ class Kept:
 
     @classmethod
     def of(cls, counts: Floats, sigma: float) -> Kept:
-        """The bins whose noisy count is at least 3σ each keep a group; the rest share one if it stands out in turn.
+        """The bins whose noisy count is at least 3σ each keep a group; the rest share one if they sum to 3σ in turn.
 
-        The sum of k counts has noise of deviation σ√k, so it stands out from 3σ√k on. Where nothing stands out, all
-        bins share one group.
+        Where nothing stands out, all bins share one group.
         """
         clear = counts >= CLEAR * sigma
         faint = ~clear
         groups = np.full(len(counts), -1, np.int64)
         groups[clear] = np.arange(clear.sum())
-        if faint.any() and (not clear.any() or counts[faint].sum() >= CLEAR * sigma * np.sqrt(faint.sum())):
+        if faint.any() and (not clear.any() or counts[faint].sum() >= CLEAR * sigma):
             groups[faint] = clear.sum()
         return cls(groups, np.maximum(counts, 0.0))
 
