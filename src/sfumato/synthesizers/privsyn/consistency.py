@@ -16,8 +16,8 @@ import numpy as np
 
 from sfumato.columns import Floats
 
-ROUNDS = 300
-CLOSE = 1e-7  # of the total: negative counts that are left when it stops
+ROUNDS = 150
+CLOSE = 1e-6  # of the total: negative counts that are left when it stops
 
 Axes = tuple[int, ...]
 
