@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sfumato.cli.contest import contest_app
 from sfumato.cli.output import Output
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
@@ -34,6 +35,12 @@ def _group(name: str, text: str, panel: str) -> typer.Typer:
 simulate_app = _group("simulate", "Invent a city with people in it: records that are nobody's.", _PREPARE)
 schema_app = _group("schema", "Draft and show schemas: what each column may hold.", _PREPARE)
 ledger_app = _group("ledger", "See and set what may be spent on a dataset.", _RELEASE)
+app.add_typer(
+    contest_app,
+    name="contest",
+    help="The temporal map challenge rerun: score, check and make submissions.",
+    rich_help_panel=_COMPARE,
+)
 
 Data = Annotated[
     str,

@@ -166,8 +166,9 @@ _DAMAGE = (
 def _kinds() -> tuple[type[Stored], ...]:
     from sfumato.models.histogram import HistogramModel
     from sfumato.models.records import RecordsModel
+    from sfumato.models.uniform import UniformModel
 
-    return (HistogramModel, RecordsModel)
+    return (HistogramModel, RecordsModel, UniformModel)
 
 
 def _document(file: zipfile.ZipFile) -> dict[str, Any]:

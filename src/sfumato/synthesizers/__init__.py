@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from sfumato.synthesizers.base import Synthesizer
 from sfumato.synthesizers.dpsyn import DPSyn
 from sfumato.synthesizers.nmd import NMD
+from sfumato.synthesizers.uniform import Uniform
 
-METHODS: Mapping[str, Callable[..., Synthesizer]] = {"dpsyn": DPSyn, "nmd": NMD}
+METHODS: Mapping[str, Callable[..., Synthesizer]] = {"dpsyn": DPSyn, "nmd": NMD, "uniform": Uniform}
 """Frozen dataclasses of settings; each keeps heavy libraries out of its module until it fits."""
 
-__all__ = ["METHODS", "NMD", "DPSyn", "Synthesizer"]
+__all__ = ["METHODS", "NMD", "DPSyn", "Synthesizer", "Uniform"]
