@@ -12,7 +12,12 @@ from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
-PARTS = {"house": "The house", "noise": "Noise"}
+PARTS = {
+    "house": "The house",
+    "noise": "Noise",
+    "dpsyn": "DPSyn",
+    "mgd_table": "The table of the MGD design",
+}
 RESULTS = Path(__file__).parent / "results.md"
 
 

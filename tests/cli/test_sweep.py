@@ -29,9 +29,9 @@ def arguments(city: Path, *more: object) -> list[object]:
 
 def test_public_data_are_swept_without_a_ledger(sfumato: Sfumato, city: Path) -> None:
     """The table is printed and written with pictures; asked again nothing is left to do."""
-    ran = sfumato(*arguments(city, "--public-truth", "--seeds", 2))
+    ran = sfumato(*arguments(city, "--public-truth", "--seeds", 2, "--epsilons", 1))
     assert ran.code == 0, ran.err
-    assert "8 runs, 8 of them still to be made" in ran.out
+    assert "4 runs, 4 of them still to be made" in ran.out
     assert "| dpsyn |" in ran.out
     assert "±" in ran.out
     assert sorted(p.name for p in (city / "out").glob("results.*")) == [
@@ -39,8 +39,8 @@ def test_public_data_are_swept_without_a_ledger(sfumato: Sfumato, city: Path) ->
     ]
     assert not list(city.glob("*.ledger"))
     assert "PRIVATE" not in ran.out + ran.err
-    again = sfumato(*arguments(city, "--public-truth", "--seeds", 2, "--json"))
-    assert len(again.json) == 8
+    again = sfumato(*arguments(city, "--public-truth", "--seeds", 2, "--epsilons", 1, "--json"))
+    assert len(again.json) == 4
     assert {row["metric"] for row in again.json} == {"edges"}
 
 
@@ -53,21 +53,31 @@ def test_private_data_need_somebody_to_agree(sfumato: Sfumato, city: Path) -> No
     assert "--yes" in ran.err
     assert not (city / "out").exists()
     assert not list(city.glob("*.ledger"))
-    ran = sfumato(*arguments(city, "--yes"))
+    ran = sfumato(*arguments(city, "--epsilons", 1, "--yes"))
     assert ran.code == 0, ran.err
     assert "PRIVATE" in ran.out
     shown = sfumato("ledger", "show", city / "t.ledger", "--json").json
-    assert shown[0]["account"]["releases"] == 4
-    again = sfumato(*arguments(city))
+    assert shown[0]["account"]["releases"] == 2
+    again = sfumato(*arguments(city, "--epsilons", 1))
     assert again.code == 0, "nothing is left to be paid for"
-    more = sfumato(*arguments(city, "--seeds", 2, "--yes"))
+    more = sfumato(*arguments(city, "--epsilons", 1, "--seeds", 2, "--yes"))
     assert more.code == 2
     assert "above its cap" in more.err
 
 
 def test_settings_go_to_their_owners(sfumato: Sfumato, city: Path) -> None:
     """dpsyn.… and edges.… reach method and metric; the bound reaches every method that takes one."""
-    how = ["--public-truth", "--set", "dpsyn.iterations=3", "--set", "edges.columns=to,area", "--bound", "records:3"]
+    how = [
+        "--public-truth",
+        "--set",
+        "dpsyn.iterations=3",
+        "--set",
+        "edges.columns=to,area",
+        "--bound",
+        "records:3",
+        "--epsilons",
+        1,
+    ]
     assert sfumato(*arguments(city, *how)).code == 0
     kept = json.loads((city / "out" / "sweep.json").read_text())
     assert "iterations=3" in kept["methods"]["dpsyn"]
