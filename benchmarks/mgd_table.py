@@ -231,8 +231,8 @@ TEXT = """# The table of the MGD design, remade
 
 Written by `python -m benchmarks.mgd_table`: it can be repeated to the last digit, the noise is seeded.
 
-**Truth**: the invented year of incidents at the published size: 1,455,000 events of 285,784 residents, at most 20 each,
-12 months × 278 neighbourhoods × 174 types = 580,464 cells, of which 78 % are empty. **Rows**: `lap-ε` is
+**Truth**: the invented year of incidents at the published size: 1,455,000 events of 285,784 residents, at most 20
+each, 12 months × 278 neighbourhoods × 174 types = 580,464 cells, of which 78 % are empty. **Rows**: `lap-ε` is
 `--method nmd`, every cell with Laplace noise of scale 20/ε, negatives cut off; `dpsyn-ε` is `--method dpsyn` with
 `records(2)`, δ = 1/285,784², scaled back to a noisy total; `sample-x` is a part x of the records, each counted 1/x
 times. **Columns**: 1 − the pie score; the mean relative error of 300 random range queries (RQ); the earth mover cost
@@ -240,8 +240,8 @@ times. **Columns**: 1 − the pie score; the mean relative error of 300 random r
 marginal weighing the same; MGD, their mean with the three-way counted twice. Everywhere 0 is best.
 
 In bold, in brackets: the published cell (N. Li, T. Đặng Đoàn Đức, Z. Li and T. Wang, "MGD: A Utility Metric for
-Private Data Publication", 2021, on the real calls of Baltimore in 2019). **Only these six cells of the published table were at hand; all others
-could not be compared.**
+Private Data Publication", 2021, on the real calls of Baltimore in 2019). **Only these six cells of the published
+table were at hand; all others could not be compared.**
 
 TABLE
 
@@ -251,23 +251,24 @@ TABLE
 
 - **Laplace rows.** The design quotes 3.7 for lap-1, without naming the column; here its one- and two-way columns are
   3.72 to 3.78, which is 2 % more. That all AEMC columns of these rows agree with the published ones within 10 % could
-  not be checked further. What could be: that they are what the truth makes them. Noise cut off at zero adds a^(c+1)/(1 − a²) records to a cell that holds c,
-  with a = e^(−ε/20), and what a month gains must be removed again, but for the tolerance:
+  not be checked further. What could be: that they are what the truth makes them. Noise cut off at zero adds
+  a^(c+1)/(1 − a²) records to a cell that holds c, with a = e^(−ε/20), and what a month gains must be removed again,
+  but for the tolerance:
 
 FORMULA
 
-- **Pie.** lap-10 and sample-0.5 are within 7 % of the published cells, lap-1 and lap-2 6 to 9 % above. A pie is misled
-  by noise in empty slices, so its score follows how many slices a pie has that are neither empty nor large, and in that
-  the invented city is not Baltimore.
+- **Pie.** lap-10 and sample-0.5 are within 7 % of the published cells, lap-1 and lap-2 6 to 9 % above. A pie is
+  misled by noise in empty slices, so its score follows how many slices a pie has that are neither empty nor large,
+  and in that the invented city is not Baltimore.
 - **DPSyn by months.** dpsyn-2 is half the published cell, both near zero. The published dpsyn-4 is 13 times its own
-  dpsyn-2; here it is not, and nothing in the method would make it so. Files named in the authors' scripts suggest that
-  their dpsyn-10 kept 9 records a resident and the others 2; here all keep 2.
+  dpsyn-2; here it is not, and nothing in the method would make it so. Files named in the authors' scripts suggest
+  that their dpsyn-10 kept 9 records a resident and the others 2; here all keep 2.
 
 ## What the rows say
 
-- Ordering: Laplace is the worst by far where ε ≤ 4, in every column but the pie's; by MGD, DPSyn at
-  ε = 0.1 is between samples of 1 and 5 %, and at ε = 10 between samples of 25 and 50 %. The pie ranks dpsyn-0.1 before sample-0.1, whose range queries
-  are three times as exact.
+- Ordering: Laplace is the worst by far where ε ≤ 4, in every column but the pie's; by MGD, DPSyn at ε = 0.1 is
+  between samples of 1 and 5 %, and at ε = 10 between samples of 25 and 50 %. The pie ranks dpsyn-0.1 before
+  sample-0.1, whose range queries are three times as exact.
 - DPSyn stands still from ε = 0.5 to 2 in N+I and the pie: measuring the 48,372 pairs of neighbourhood and type would
   add more noise than taking the two for independent is wrong, so they are measured from ε = 4 on only.
 

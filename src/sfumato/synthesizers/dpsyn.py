@@ -180,8 +180,9 @@ class DPSyn:
         if marginal.size(schema) <= self.joint_cells:
             return HistogramModel(schema, provenance, marginal, _table(kept, tables, total, rng))
         made = synthesised(min(total, self.keep), tables, self.iterations, rng)
-        rows = [kept[i].expanded(made[i], rng) for i in range(len(kept))]
-        codes = np.stack(rows).astype(smallest(marginal.shape(schema)))
+        codes = np.empty((len(kept), min(total, self.keep)), smallest(marginal.shape(schema)))
+        for i, k in enumerate(kept):
+            codes[i] = k.expanded(made.pop(i), rng)
         return RecordsModel(schema, provenance, marginal, codes, total)
 
 

@@ -8,15 +8,17 @@ single one, and its records have every marginal as exactly as whole numbers can.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.columns import Floats, Ints
 from sfumato.synthesizers.privsyn.consistency import Axes, Measured
 
-Told = Callable[[str], None]
+Codes = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +34,9 @@ class Drawn:
         return tuple(a for a in self.table.axes if a not in self.columns)
 
 
-def records(n: int, tables: Sequence[Measured], rounds: int, rng: np.random.Generator) -> dict[int, Ints]:
+def records(n: int, tables: Sequence[Measured], rounds: int, rng: np.random.Generator) -> dict[int, Codes]:
     """The codes of each column, `n` of them, with the marginals of the tables; every column is in one of them."""
-    out: dict[int, Ints] = {}
+    out: dict[int, Codes] = {}
     for part in components(widest(tables)):
         core, drawn = peeled(part)
         made = _updated(n, core, rounds, rng) if core else {}
@@ -81,7 +83,7 @@ def _own(table: Measured, tables: Sequence[Measured]) -> Axes:
     return tuple(a for a in table.axes if a not in others)
 
 
-def _updated(n: int, tables: Sequence[Measured], rounds: int, rng: np.random.Generator) -> dict[int, Ints]:
+def _updated(n: int, tables: Sequence[Measured], rounds: int, rng: np.random.Generator) -> dict[int, Codes]:
     """Records by gradual update, from columns that are right each by itself and shuffled."""
     from sfumato.synthesizers.privsyn.gum import Target, gradually_updated
 
@@ -89,12 +91,11 @@ def _updated(n: int, tables: Sequence[Measured], rounds: int, rng: np.random.Gen
     place = {a: i for i, a in enumerate(columns)}
     targets = [Target(tuple(place[a] for a in t.axes), whole_of(n, t.values, rng)) for t in tables]
     ones = {a: next(t for t in tables if a in t.axes).sums((a,)) for a in columns}
-    widest_code = max(len(counts) for counts in ones.values())
-    codes = np.empty((len(columns), n), np.uint8 if widest_code <= 256 else np.int32)
+    codes = np.empty((len(columns), n), _compact(max(len(counts) for counts in ones.values())))
     for a, i in place.items():
         codes[i] = rng.permutation(np.repeat(np.arange(len(ones[a])), whole_of(n, ones[a], rng)))
     gradually_updated(codes, targets, rounds, rng)
-    return {a: codes[i].astype(np.int64) for a, i in place.items()}
+    return {a: codes[i] for a, i in place.items()}
 
 
 def whole_of(n: int, values: Floats, rng: np.random.Generator) -> Ints:
@@ -107,7 +108,7 @@ def whole_of(n: int, values: Floats, rng: np.random.Generator) -> Ints:
     return adding_to(n, whole(scaled, sums, rng), rng)
 
 
-def _draw(made: dict[int, Ints], n: int, step: Drawn, rng: np.random.Generator) -> None:
+def _draw(made: dict[int, Codes], n: int, step: Drawn, rng: np.random.Generator) -> None:
     """Add columns to the records: for each cell of those given, the table's shares, as exactly as whole numbers can."""
     table, given = step.table, step.given
     order = [table.axes.index(a) for a in (*given, *step.columns)]
@@ -123,7 +124,13 @@ def _draw(made: dict[int, Ints], n: int, step: Drawn, rng: np.random.Generator) 
     place = shuffled[np.argsort(group[shuffled], kind="stable")]
     cells = np.empty(n, np.int64)
     cells[place] = np.repeat(np.tile(np.arange(shares.shape[1]), rows), quotas.reshape(-1))
-    made |= dict(zip(step.columns, (np.asarray(c) for c in np.unravel_index(cells, new)), strict=True))
+    for column, size, codes in zip(step.columns, new, np.unravel_index(cells, new), strict=True):
+        made[column] = codes.astype(_compact(size))
+
+
+def _compact(size: int) -> type[np.uint8 | np.int32]:
+    """The smaller of two types that holds codes below a size: two, so that the kernels are compiled for no more."""
+    return np.uint8 if size <= 256 else np.int32
 
 
 def _quotas(shares: Floats, sizes: Ints, rng: np.random.Generator) -> Ints:
