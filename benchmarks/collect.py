@@ -18,6 +18,8 @@ PARTS = {
     "contest": "The contest",
     "taxitrip": "TaxiTrip",
     "adagrid": "AdaGrid",
+    "dpsyn": "DPSyn",
+    "mgd_table": "The table of the MGD design",
 }
 RESULTS = Path(__file__).parent / "results.md"
 

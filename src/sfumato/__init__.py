@@ -15,13 +15,13 @@ from sfumato.bounds import Bound, l2, records, weight
 from sfumato.columns import Category, Number, Period, Person, Place, Shares, Time
 from sfumato.errors import BudgetError, InputError, RunError, SfumatoError
 from sfumato.marginal import Axis, Counts, Marginal
-from sfumato.models import Archetypes, GraphicalModel, HistogramModel, Model, learn_archetypes, load_model
+from sfumato.models import Archetypes, GraphicalModel, HistogramModel, Model, RecordsModel, learn_archetypes, load_model
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.privacy.vault import Vault
 from sfumato.schema import Schema
-from sfumato.synthesizers import NMD, AdaGrid, Synthesizer, TaxiTrip
+from sfumato.synthesizers import NMD, AdaGrid, DPSyn, Synthesizer, TaxiTrip
 from sfumato.table import Table
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "BudgetError",
     "Category",
     "Counts",
+    "DPSyn",
     "GraphicalModel",
     "HistogramModel",
     "InputError",
@@ -45,6 +46,7 @@ __all__ = [
     "Person",
     "Place",
     "Plan",
+    "RecordsModel",
     "RunError",
     "Schema",
     "SfumatoError",

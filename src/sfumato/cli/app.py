@@ -233,7 +233,9 @@ def check(data: Data, schema: SchemaFile, quiet: Quiet = False, as_json: Json = 
 def synthesize(
     data: Data,
     schema: SchemaFile,
-    method: Annotated[str, typer.Option(help="The synthesizer: adagrid, nmd, taxitrip, uniform (docs/methods).")],
+    method: Annotated[
+        str, typer.Option(help="The synthesizer: adagrid, dpsyn, nmd, taxitrip, uniform (docs/methods).")
+    ],
     epsilon: Annotated[
         float, typer.Option(help="The privacy budget ε, above 0; 1 is strong, 10 is weak.", rich_help_panel=_COST)
     ],
@@ -358,6 +360,59 @@ def score(
     options = {"marginals": marginals, "tolerance": tolerance, "jobs": jobs}
     asked = Comparison(truth, synthetic, schema, metric, tuple(settings or ()), options, top, json_out)
     run_score(asked, Output(quiet, json_out == "-"))
+
+
+@app.command(rich_help_panel=_COMPARE)
+def sweep(
+    truth: Annotated[str, typer.Argument(metavar="TRUTH", help="The true records, as any DATA.")],
+    schema: SchemaFile,
+    methods: Annotated[str, typer.Option(help="The synthesizers, with commas between: nmd,dpsyn.")],
+    epsilons: Annotated[str, typer.Option(help="The budgets ε, with commas between: 0.1,1,10.")],
+    metrics: Annotated[str, typer.Option(help="How to compare, with commas between.")],
+    out: Annotated[Path, typer.Option("--out", help="The folder to write; a sweep in it goes on where it stopped.")],
+    delta: Annotated[float, typer.Option(help="The δ of every run.", rich_help_panel=_COST)] = 0.0,
+    seeds: Annotated[int, typer.Option(help="How often each method runs at each ε.")] = 1,
+    public: Annotated[
+        str | None, typer.Option(help="Data that anyone may see, for methods that learn from it.")
+    ] = None,
+    public_truth: Annotated[
+        bool,
+        typer.Option(
+            "--public-truth", help="The truth is public or simulated: nothing is charged.", rich_help_panel=_COST
+        ),
+    ] = False,
+    ledger: Annotated[
+        Path | None, typer.Option(help="The ledger; beside the data unless told.", rich_help_panel=_COST)
+    ] = None,
+    account: Annotated[str, typer.Option(help="The dataset's name in the ledger.", rich_help_panel=_COST)] = "data",
+    unit: Annotated[str, typer.Option(help="person, or record.", rich_help_panel=_COST)] = "person",
+    bound: Annotated[str | None, typer.Option(help="For every method that takes one.", rich_help_panel=_COST)] = None,
+    marginal: Annotated[str | None, typer.Option(help="The columns, for every method that takes them.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="OWNER.NAME=VALUE", help="A setting of a method or a metric: dpsyn.iterations=50."
+        ),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Spend what it costs without asking.", rich_help_panel=_COST)
+    ] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Every method at every ε, scored: a tidy table, a Markdown table and a picture.
+
+    For public or simulated data (--public-truth). On private data it says what all runs cost together and asks; each
+    is charged to the ledger, and the scores, which no ledger counts, are PRIVATE.
+    """
+    from sfumato.cli.sweeping import Asked, run_sweep
+
+    options = {"bound": bound, "marginal": marginal}
+    asked = Asked(
+        truth, schema, methods, epsilons, metrics, out, delta, seeds, public, public_truth, ledger, account, unit,
+        options, tuple(settings or ()), yes,
+    )  # fmt: skip
+    run_sweep(asked, Output(quiet, as_json))
 
 
 # ---------------------------------------------------------------------- archetypes

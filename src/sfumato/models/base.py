@@ -175,9 +175,10 @@ def _kinds() -> tuple[type[Stored], ...]:
     from sfumato.models.archetypes import Archetypes
     from sfumato.models.graphical import GraphicalModel
     from sfumato.models.histogram import HistogramModel
+    from sfumato.models.records import RecordsModel
     from sfumato.models.uniform import UniformModel
 
-    return (Archetypes, GraphicalModel, HistogramModel, UniformModel)
+    return (Archetypes, GraphicalModel, HistogramModel, RecordsModel, UniformModel)
 
 
 def _document(file: zipfile.ZipFile) -> dict[str, Any]:

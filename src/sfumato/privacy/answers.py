@@ -52,6 +52,13 @@ class Answers(Sealed):
         self._chosen: set[str] = set()
         self.provenance = provenance
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._priced
+
+    def level(self, name: str) -> float:
+        """The σ or the scale of a question's noise, known before it is asked."""
+        return self._find(name).level
+
     @one_at_a_time
     def __getitem__(self, name: str) -> Noisy:
         """The answer to a question."""

@@ -4,16 +4,18 @@ from collections.abc import Callable, Mapping
 
 from sfumato.synthesizers.adagrid import AdaGrid
 from sfumato.synthesizers.base import Synthesizer
+from sfumato.synthesizers.dpsyn import DPSyn
 from sfumato.synthesizers.nmd import NMD
 from sfumato.synthesizers.taxitrip import TaxiTrip
 from sfumato.synthesizers.uniform import Uniform
 
 METHODS: Mapping[str, Callable[..., Synthesizer]] = {
     "adagrid": AdaGrid,
+    "dpsyn": DPSyn,
     "nmd": NMD,
     "taxitrip": TaxiTrip,
     "uniform": Uniform,
 }
 """Frozen dataclasses of settings; each keeps heavy libraries out of its module until it fits."""
 
-__all__ = ["METHODS", "NMD", "AdaGrid", "Synthesizer", "TaxiTrip", "Uniform"]
+__all__ = ["METHODS", "NMD", "AdaGrid", "DPSyn", "Synthesizer", "TaxiTrip", "Uniform"]
