@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from datetime import datetime
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, StrictInt, StrictStr, model_validator
+from pydantic import Field, PrivateAttr, StrictInt, StrictStr, model_validator
 
 from sfumato.checked import Checked, short
 from sfumato.errors import InputError
@@ -251,6 +252,18 @@ class Place(Category):
     kind: Literal["place"] = "place"  # type: ignore[assignment]
     map: str | None = None
     key: str | None = None
+    _folder: str = PrivateAttr("")
+
+    def beside(self, folder: str) -> Self:
+        """The same with its map looked for in a folder: that of the schema's file. It is not written down."""
+        placed = self.model_copy()
+        placed._folder = folder
+        return placed
+
+    @property
+    def map_file(self) -> str | None:
+        """Where the map is."""
+        return None if self.map is None else os.path.join(self._folder, self.map)
 
 
 class Shares(Checked):
