@@ -235,6 +235,50 @@ class Drawing:
     middles: npt.NDArray[np.float64]
 
 
+def h3_areas(values: Sequence[int | str], resolution: int, column: str, other: object = None) -> Areas:
+    """The cells of the H3 grid as areas; their sides, which are arcs on a sphere, in pieces too short to tell."""
+    import h3
+    import shapely
+
+    shapes: list[Any] = []
+    for value in values:
+        if value == other:
+            shapes.append(None)
+            continue
+        if not (h3.is_valid_cell(str(value)) and h3.get_resolution(str(value)) == resolution):
+            raise InputError(f"column '{column}': {value!r} is no cell of the H3 grid of resolution {resolution}")
+        corners = np.array(h3.cell_to_boundary(str(value)))[:, ::-1]
+        shapes.append(shapely.Polygon(_arcs(corners)))
+    return Areas("the H3 grid", tuple(values), tuple(shapes), (None,) * len(values), 0)
+
+
+def h3_cells(drawn: Map, resolution: int) -> tuple[str, ...]:
+    """The cells of the H3 grid that cover a map, in the order of their indexes."""
+    import h3
+    import shapely
+
+    whole = shapely.union_all(drawn.shapes)
+    shape = h3.geo_to_h3shape(whole)
+    return tuple(sorted(h3.h3shape_to_cells_experimental(shape, resolution, contain="overlap")))
+
+
+def _arcs(corners: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """A ring of corners in degrees with points between them on great circles: chords then stray a centimetre or so."""
+    radians = np.radians(corners)
+    flat = np.cos(radians[:, 1])
+    xyz = np.stack([flat * np.cos(radians[:, 0]), flat * np.sin(radians[:, 0]), np.sin(radians[:, 1])], axis=1)
+    after = np.roll(xyz, -1, axis=0)
+    longest = float(np.linalg.norm(xyz - after, axis=1).max())
+    pieces = int(np.clip(np.ceil(longest / 1.2e-4), 1, 512))  # a chord of 1.2e-4 of the radius strays some 1 cm
+    t = np.arange(pieces)[None, :, None] / pieces
+    x, y, z = ((1 - t) * xyz[:, None] + t * after[:, None]).reshape(-1, 3).T
+    out = np.degrees(np.stack([np.arctan2(y, x), np.arctan2(z, np.hypot(x, y))], axis=1))
+    apart = out[:, 0] - corners[0, 0]
+    out[:, 0] -= 360 * (apart > 180)  # a cell on the far side of the earth is not cut in two
+    out[:, 0] += 360 * (apart < -180)
+    return np.asarray(out)
+
+
 def _text(value: object) -> str | None:
     """A key as text: 7, 7.0 and "7" are alike."""
     if value is None or isinstance(value, bool | dict | list):

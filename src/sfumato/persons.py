@@ -92,7 +92,7 @@ class ByValue:
         """How many persons have each bin as their most frequent one."""
         encoded = Encoded(table, [Marginal((self.axis,))], person=True)
         votes = f"SELECT person, cell AS label, n FROM ({in_groups(encoded)}) AS g"
-        return _fill(table, _winners(votes, key), self.bins(table.schema))
+        return _fill(table, _winners(votes, key), self.bins(table.schema), **encoded.tables)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,7 @@ class ByLabel:
             "JOIN labels AS l ON g.cell = l.at GROUP BY person, label"
         )
         labels = pa.table({"at": cells, "label": flat[cells]})
-        return _fill(table, _winners(votes, key), bins, labels=labels)
+        return _fill(table, _winners(votes, key), bins, labels=labels, **encoded.tables)
 
 
 def _winners(votes: str, key: str) -> str:

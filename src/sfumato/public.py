@@ -93,7 +93,7 @@ class Public:
         select += [f"CAST(COALESCE({code}, -1) AS BIGINT) AS c{i}" for i, code in enumerate(codes)]
         select += [f"{number} AS x{i}" for i, number in enumerate(numbers)]
         inner = encoding.query("source", ", ".join(select), "TRUE")
-        found = self._table.engine.run(f"SELECT * FROM ({inner}) AS e ORDER BY person")
+        found = self._table.engine.run(f"SELECT * FROM ({inner}) AS e ORDER BY person", **encoding.tables)
         return Records(
             codes={name: _array(found, f"c{i}", np.dtype(np.int64)) for i, name in enumerate(columns)},
             values={name: _array(found, f"x{i}", np.dtype(np.float64)) for i, name in enumerate(values)},

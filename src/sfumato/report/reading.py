@@ -127,15 +127,15 @@ class Reading:
         names = ["records", *(f"d{i}" for i in range(len(seen)))]
         parts = " UNION ALL ".join(f"SELECT {i} AS q, {n} AS n, 1 AS one FROM r" for i, n in enumerate(names))
         sql = f"WITH r AS ({each} GROUP BY person) SELECT q, n, COUNT(one) AS p FROM ({parts}) AS u GROUP BY q, n"
-        rows = self._one(sql)
+        rows = self._one(sql, **encoded.tables)
         out = []
         for i in range(len(names)):
             mine = {int(r["n"]): int(r["p"]) for r in rows if int(r["q"]) == i}
             out.append(np.array([mine.get(n, 0) for n in range(max(mine, default=0) + 1)], np.int64))
         return out
 
-    def _one(self, sql: str) -> list[Mapping[str, Any]]:
-        rows: list[Mapping[str, Any]] = self.table.engine.run(sql).to_pylist()
+    def _one(self, sql: str, **tables: Any) -> list[Mapping[str, Any]]:
+        rows: list[Mapping[str, Any]] = self.table.engine.run(sql, **tables).to_pylist()
         return rows
 
 

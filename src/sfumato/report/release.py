@@ -18,6 +18,7 @@ from sfumato.columns import Place
 from sfumato.errors import InputError
 from sfumato.export import read_about
 from sfumato.maps import Areas, Drawing, Map, tiles
+from sfumato.places import areas_of
 from sfumato.privacy.ledger import Ledger, Line, Statement
 from sfumato.privacy.provenance import Provenance
 from sfumato.report.noise import Noise
@@ -132,13 +133,12 @@ def _areas(reading: Reading, given: Any, key: str | None) -> dict[str, Areas]:
     for seen in places:
         column = seen.column
         assert isinstance(column, Place)
-        chart = drawn or (Map.load(column.map_file) if column.map_file else None)
-        if chart is None:
-            continue
         try:
-            found = chart.areas(column.values, key or column.key)
+            found = areas_of(column, drawn, key)
         except InputError as error:
             errors.append(error)
+            continue
+        if found is None:
             continue
         if not seen.finest:
             groups, labels = column.coarsen(seen.level), column.labels(seen.level)
