@@ -320,7 +320,15 @@ def score(
     truth: Annotated[str, typer.Argument(metavar="TRUTH", help="The true records, as any DATA.")],
     synthetic: Annotated[str, typer.Argument(metavar="SYNTHETIC", help="The synthetic records, as any DATA.")],
     schema: SchemaFile,
-    metric: Annotated[str, typer.Option(help="How to compare: edges.")],
+    metric: Annotated[str, typer.Option(help="How to compare: edges, mgd.")],
+    marginals: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="What to compare: a file of marginals, or an example, police or census."),
+    ] = None,
+    tolerance: Annotated[
+        str | None, typer.Option(metavar="COUNT", help="By how many records a bin may differ for free.")
+    ] = None,
+    jobs: Annotated[str | None, typer.Option(metavar="N", help="How many threads; all cores unless told.")] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A setting of the metric; give it as often as needed."),
@@ -334,7 +342,8 @@ def score(
     """How faithful synthetic records are. PRIVATE output where the truth is private."""
     from sfumato.cli.scoring import Comparison, run_score
 
-    asked = Comparison(truth, synthetic, schema, metric, tuple(settings or ()), {}, top, json_out)
+    options = {"marginals": marginals, "tolerance": tolerance, "jobs": jobs}
+    asked = Comparison(truth, synthetic, schema, metric, tuple(settings or ()), options, top, json_out)
     run_score(asked, Output(quiet, json_out == "-"))
 
 

@@ -12,7 +12,7 @@ from sfumato.cli.settings import parse_settings, setting_names
 from sfumato.cli.targets import check_apart, files_of
 from sfumato.errors import InputError
 from sfumato.files import check_writable, write_text
-from sfumato.metrics import METRICS, Metric
+from sfumato.metrics import METRICS, Metric, Score, Staged
 from sfumato.schema import Schema, dumps
 
 
@@ -40,12 +40,20 @@ def run_score(asked: Comparison, output: Output) -> None:
         check_writable(asked.json_out)
         read = {"the truth": files_of(asked.truth), "the synthetic data": files_of(asked.synthetic)}
         check_apart({"--json": Path(asked.json_out)}, {**read, "the schema": [asked.schema]})
-    with output.working(f"scoring by {asked.metric}"):
-        score = metric.score(asked.truth, asked.synthetic)
+    score = _score(asked, metric, output)
     if asked.json_out is not None and to_file:
         write_text(asked.json_out, dumps(score.to_dict()) + "\n")
     output.result(score.to_dict(), score.render(asked.top))
     output.say("Compared with the truth: where that is private, so is all of this.")
+
+
+def _score(asked: Comparison, metric: Metric, output: Output) -> Score:
+    """The score, with a bar where the metric counts its steps."""
+    if isinstance(metric, Staged):
+        with output.counting(f"scoring by {asked.metric}", metric.stages) as advance:
+            return metric.score(asked.truth, asked.synthetic, advance)
+    with output.working(f"scoring by {asked.metric}"):
+        return metric.score(asked.truth, asked.synthetic)
 
 
 def _metric(asked: Comparison, schema: Schema) -> Metric:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -37,4 +38,18 @@ class Metric(Protocol):
 
     def score(self, truth: Any, synthetic: Any) -> Score:
         """How far the synthetic table is from the truth; both are anything a table can be (`sfumato.Table.open`)."""
+        ...
+
+
+@runtime_checkable
+class Staged(Protocol):
+    """A metric that takes a while, in steps that can be counted."""
+
+    @property
+    def stages(self) -> int:
+        """How many steps there are."""
+        ...
+
+    def score(self, truth: Any, synthetic: Any, advance: Callable[[int], object]) -> Score:
+        """The score; `advance` is called with the number of steps done since it was called last."""
         ...
