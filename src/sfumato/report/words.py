@@ -53,7 +53,7 @@ def promise(provenance: Provenance) -> list[str]:
     rare = f" This may fail with a chance of about {delta:.2g} (δ)." if delta else ""
     return [
         f"Whether {unit(provenance)} {verb} in the data or not changes the odds of any outcome of this release by a "
-        f"factor of at most e^{epsilon:g} = {odds(epsilon)}.{rare}",
+        f"factor of at most {odds(epsilon)} (e^ε with ε = {epsilon:g}).{rare}",
         f"Whoever held even odds that someone is in the data, 50 to 50, can be brought to {certainty(epsilon)} "
         "at most by seeing the release, whatever else they know.",
     ]
