@@ -187,13 +187,12 @@ class Areas:
     def steps(self) -> npt.NDArray[np.float64]:
         """How far apart two areas are, from 0 to 1: steps from neighbour to neighbour, over the most there are.
 
-        Areas that no way leads to, and values without a shape, are 1 from all others.
+        Infinite where no way leads: to an island, and to a value without a shape.
         """
         from scipy.sparse.csgraph import shortest_path
 
-        hops = shortest_path(self.neighbours(), method="D", unweighted=True, directed=False)
-        finite = np.isfinite(hops)
-        return np.where(finite, hops / max(1.0, float(hops[finite].max())), 1.0)
+        hops = np.asarray(shortest_path(self.neighbours(), method="D", unweighted=True, directed=False), float)
+        return hops / max(1.0, float(hops[np.isfinite(hops)].max()))
 
     def grouped(self, codes: npt.NDArray[np.int64], labels: Sequence[int | str]) -> Areas:
         """The areas of groups, from the group of each value: their shapes joined."""

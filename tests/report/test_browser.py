@@ -70,7 +70,7 @@ def test_below_the_noise_is_hatched(browser: Any, page: str) -> None:
     synthetic, truth = looked.classes(1), looked.classes(0)
     assert synthetic[11] == "h"
     assert "h" not in truth
-    assert looked.page.get_by_text("under the noise").first.is_visible()
+    assert looked.page.get_by_text("noise alone makes as many").first.is_visible()
     looked.close()
 
 

@@ -40,7 +40,7 @@ def run_report(asked: Asked, output: Output) -> None:
     size = asked.out.stat().st_size
     who = "may be published" if asked.publishable else "PRIVATE, for the owner of the data alone"
     done = {"out": str(asked.out), "bytes": size, "publishable": asked.publishable}
-    output.result(done, f"{asked.out}: {size / 1e6:.1f} MB, {who}")
+    output.result(done, f"{asked.out}: {size / 1e3:,.0f} kB, {who}")
 
 
 def _made(asked: Asked, schema: Schema) -> Report | OwnersReport:

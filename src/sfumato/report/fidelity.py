@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sfumato.columns import Category
-from sfumato.errors import SfumatoError
+from sfumato.errors import InputError, SfumatoError
 from sfumato.metrics import METRICS, MGD
 from sfumato.metrics.mgd_score import MarginalScore, MGDScore
 from sfumato.metrics.weighing import Weighed
@@ -31,9 +31,11 @@ OTHERS: Mapping[str, tuple[str, str]] = {
 
 def fidelity(truth: Any, synthetic: Any, release: Release, reading: Reading, marginals: Any = None) -> dict[str, Any]:
     """What only the owner's page has: the number of true records, and the scores."""
-    mgd = score(release, reading, marginals)
-    others = _others(truth, synthetic, release)
-    return {"records": reading.records(), "mgd": shown(mgd), "others": others}
+    try:
+        mgd, why = shown(score(release, reading, marginals)), ""
+    except InputError as error:  # an empty truth; marginals that are too large
+        mgd, why = None, str(error)
+    return {"records": reading.records(), "mgd": mgd, "why": why, "others": _others(truth, synthetic, release)}
 
 
 def score(release: Release, truth: Reading, marginals: Any = None) -> MGDScore:

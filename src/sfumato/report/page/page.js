@@ -189,7 +189,7 @@
       for (let k = 0; k <= cuts.length; k++)
         items.push(item(`q${spread(k, cuts.length + 1)}`, k === 0 ? (cuts.length ? `under ${shown(cuts[0])}` : "some") : `${shown(cuts[k - 1])}${k === cuts.length ? " or more" : ""}`));
     }
-    if (level !== null && m.name !== "truth") items.push(item("h", `under the noise, ±${text(Math.ceil(level))} records`));
+    if (level !== null && m.name !== "truth") items.push(item("h", `under ${text(Math.ceil(level))} records: noise alone makes as many`));
     m.legend.replaceChildren(...items);
   };
   const about = (i) => {
@@ -198,7 +198,7 @@
       const d = values.synthetic[i] - values.truth[i];
       lines.push(`difference ${signed(d)}${values.truth[i] ? ` (${d > 0 ? "+" : ""}${text((100 * d) / values.truth[i])} %)` : ""}`);
     }
-    if (noise() !== null) lines.push(`noise ±${text(Math.ceil(noise()))} records${counts.synthetic[i] < noise() ? ", so take it as unknown" : ""}`);
+    if (noise() !== null) lines.push(`noise alone makes up to ${text(Math.ceil(noise()))} records${counts.synthetic[i] < noise() ? ", so take this as unknown" : ""}`);
     return lines;
   };
   const point = (i) => {
