@@ -33,7 +33,7 @@ def page(release: Release, sides: Sides, title: str | None, private: Mapping[str
     common = dict(zip([s.name for s in seen], counted["synthetic"], strict=True))
     views = cubes.plan(seen, common)
     drawings, used = _drawings(release, views)
-    data = {
+    data: dict[str, Any] = {
         "drawings": [_drawn(d) for d in drawings],
         "views": [{**_view(release, view, sides), "drawing": used[view.places.name]} for view in views],
         "tables": list(sides),
@@ -46,6 +46,7 @@ def page(release: Release, sides: Sides, title: str | None, private: Mapping[str
         "head": _head(release, records, views),
         "promise": _promise(release),
         "sides": list(sides),
+        "noisy": any(x is not None for v in data["views"] for s in v["sets"] for pair in s["noise"] for x in pair),
         "maps": [_map_words(release, view) for view in views],
         "flows": _flows(release, sides, drawings, used),
         "columns": _distributions(release, counted),

@@ -1,10 +1,10 @@
 """How large the noise is in what the report shows: from the ledger's questions, never from the data.
 
 A number on a map is a sum of k cells of a noisy table, each with independent noise of known law. Of nothing, noise
-alone makes a sum with √k times the standard deviation of a cell (σ for Gaussian noise, √2·b for Laplace). Where negative
-counts are cleaned up to zero before the sum, what is left is above zero on average: a cell has mean σ/√(2π) or b/2 and
-variance σ²·(1/2 − 1/(2π)) or ¾·b² then. The level given here is the larger of the two, at two standard deviations; a
-number below it says no more than zero would.
+alone makes a sum with √k times the standard deviation of a cell (σ for Gaussian noise, √2·b for Laplace). Where
+negative counts are cleaned up to zero before the sum, what is left is above zero on average: a cell has mean σ/√(2π)
+or b/2 and variance σ²·(1/2 − 1/(2π)) or ¾·b² then. The level given here is the larger of the two, at two standard
+deviations; a number below it says no more than zero would.
 """
 
 from __future__ import annotations

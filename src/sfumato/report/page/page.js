@@ -89,7 +89,8 @@
   const tip = make("div", { className: "tip", hidden: true });
   const holder = draw("svg", { width: 0, height: 0, "aria-hidden": "true", style: "position:absolute" });
   holder.innerHTML = '<defs><pattern id="hatch" width="70" height="70" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="70" height="70"/><line x1="0" y1="0" x2="0" y2="70"/></pattern></defs>';
-  app.append(holder, controls, panels, readout, timeline, numbers, tip);
+  const stage = make("div", { className: both ? "stage" : "stage one" }, panels, make("div", {}, readout, timeline, numbers));
+  app.append(holder, controls, stage, tip);
 
   // ------------------------------------------------------------------ the maps
 
@@ -181,13 +182,13 @@
     const items = [];
     if (gap) {
       const n = cuts.length;
-      for (let k = n; k > 0; k--) items.push(item(`d${3 - k}`, `−${shown(cuts[k - 1])}${k === n ? " or less" : ""}`));
+      for (let k = n; k > 0; k--) items.push(item(`d${3 - k}`, k === n ? `−${shown(cuts[k - 1])} or less` : `−${shown(cuts[k])} to −${shown(cuts[k - 1])}`));
       items.push(item("d3", n ? `within ±${shown(cuts[0])}` : "alike"));
-      for (let k = 1; k <= n; k++) items.push(item(`d${3 + k}`, `+${shown(cuts[k - 1])}${k === n ? " or more" : ""}`));
+      for (let k = 1; k <= n; k++) items.push(item(`d${3 + k}`, k === n ? `+${shown(cuts[k - 1])} or more` : `+${shown(cuts[k - 1])} to +${shown(cuts[k])}`));
     } else {
       if ([...values[m.name]].some((x) => x <= 0)) items.push(item("qz", "none"));
       for (let k = 0; k <= cuts.length; k++)
-        items.push(item(`q${spread(k, cuts.length + 1)}`, k === 0 ? (cuts.length ? `under ${shown(cuts[0])}` : "some") : `${shown(cuts[k - 1])}${k === cuts.length ? " or more" : ""}`));
+        items.push(item(`q${spread(k, cuts.length + 1)}`, k === 0 ? (cuts.length ? `under ${shown(cuts[0])}` : "some") : k === cuts.length ? `${shown(cuts[k - 1])} or more` : `${shown(cuts[k - 1])} to ${shown(cuts[k])}`));
     }
     if (level !== null && m.name !== "truth") items.push(item("h", `under ${text(Math.ceil(level))} records: noise alone makes as many`));
     m.legend.replaceChildren(...items);
@@ -217,7 +218,7 @@
   };
   const tell = () => {
     readout.replaceChildren(...(now.area < 0
-      ? ["Point at a place, tap it, or find it by its name to see its numbers and its course through time."]
+      ? [`Point at a place, tap it, or find it by its name to see its numbers${steps().length ? " and its course through time" : ""}.`]
       : [make("b", { textContent: view().names[now.area] }), `${moment() ? `, ${moment()}` : ""}: ${about(now.area).join("; ")}.`]));
   };
   const walk = (e) => {
