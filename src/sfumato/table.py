@@ -32,15 +32,16 @@ if TYPE_CHECKING:
 class Table:
     """Records somewhere, and the schema they are read by."""
 
-    def __init__(self, engine: Engine, schema: Schema):
+    def __init__(self, engine: Engine, schema: Schema, condition: str = "TRUE"):
         self.engine = engine
         self.schema = schema
+        self.condition = condition
 
     @classmethod
     def open(cls, data: Any, schema: Schema) -> Table:
         """The table in a file, in memory or in a database; its columns are checked against the schema."""
         if isinstance(data, Table):
-            return cls(data.engine, schema)
+            return cls(data.engine, schema, data.condition)
         table = cls(connect(data), schema)
         known = {name for c in schema.columns for name in (c.name, *c.sources)}
         if table.engine.headed and not known & set(table.engine.families):
@@ -78,6 +79,11 @@ class Table:
                 f"its columns are {', '.join(self.engine.families)}"
             )
         return as_person(f"s.{quote(name)}", self.engine.families[name])
+
+    def where(self, condition: str) -> Table:
+        """The records for which an SQL expression over the columns of `s` holds, as they lie there (text in CSV)."""
+        both = condition if self.condition == "TRUE" else f"({self.condition}) AND ({condition})"
+        return Table(self.engine, self.schema, both)
 
     def counts(self, marginals: Sequence[Marginal], weight: str | None = None) -> list[Counts]:
         """The counts of marginals, in one scan; summed weights where a numeric column of the data is named.
@@ -120,11 +126,11 @@ class Encoded:
             ) from None
         self.names = tuple(f"c{i}" for i in range(len(cells)))
         select = [f"{cell} AS {name}" for cell, name in zip(cells, self.names, strict=True)]
-        where = "TRUE"
+        where = "TRUE" if table.condition == "TRUE" else encoding.value(table.condition)
         if person:
             who = encoding.value(table.person or "NULL")
             select.append(f"{who} AS person")
-            where = f"{who} IS NOT NULL"
+            where = f"{who} IS NOT NULL AND {where}"
         if weight is not None:
             select.append(f"{encoding.value(self._weight(table, weight))} AS weight")
         self.sql = encoding.query("source", ", ".join(select), where)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sfumato.cli.contest import contest_app
 from sfumato.cli.output import Output
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
@@ -34,6 +35,12 @@ def _group(name: str, text: str, panel: str) -> typer.Typer:
 simulate_app = _group("simulate", "Invent a city with people in it: records that are nobody's.", _PREPARE)
 schema_app = _group("schema", "Draft and show schemas: what each column may hold.", _PREPARE)
 ledger_app = _group("ledger", "See and set what may be spent on a dataset.", _RELEASE)
+app.add_typer(
+    contest_app,
+    name="contest",
+    help="The temporal map challenge rerun: score, check and make submissions.",
+    rich_help_panel=_COMPARE,
+)
 
 Data = Annotated[
     str,
@@ -225,7 +232,7 @@ def check(data: Data, schema: SchemaFile, quiet: Quiet = False, as_json: Json = 
 def synthesize(
     data: Data,
     schema: SchemaFile,
-    method: Annotated[str, typer.Option(help="The synthesizer: nmd.")],
+    method: Annotated[str, typer.Option(help="The synthesizer: nmd, uniform.")],
     epsilon: Annotated[
         float, typer.Option(help="The privacy budget ε, above 0; 1 is strong, 10 is weak.", rich_help_panel=_COST)
     ],
@@ -320,7 +327,7 @@ def score(
     truth: Annotated[str, typer.Argument(metavar="TRUTH", help="The true records, as any DATA.")],
     synthetic: Annotated[str, typer.Argument(metavar="SYNTHETIC", help="The synthetic records, as any DATA.")],
     schema: SchemaFile,
-    metric: Annotated[str, typer.Option(help="How to compare: edges, mgd.")],
+    metric: Annotated[str, typer.Option(help="How to compare: mgd, edges, kmarginal, pie, … (docs/metrics).")],
     marginals: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="What to compare: a file of marginals, or an example, police or census."),

@@ -4,11 +4,49 @@ from collections.abc import Callable, Mapping
 
 from sfumato.metrics.aemc import Aemc, Axis, aemc
 from sfumato.metrics.base import Metric, Score, Staged
+from sfumato.metrics.conjunction import Conjunction
+from sfumato.metrics.density import Density
 from sfumato.metrics.edges import Edges
+from sfumato.metrics.inequality import Gini, PayRank
+from sfumato.metrics.kmarginal import KMarginal
 from sfumato.metrics.mgd import MGD
+from sfumato.metrics.pie import Pie
+from sfumato.metrics.queries import Queries
+from sfumato.metrics.ranges import Ranges
 from sfumato.metrics.weighing import Weighed, example
 
-METRICS: Mapping[str, Callable[..., Metric]] = {"edges": Edges, "mgd": MGD}
+METRICS: Mapping[str, Callable[..., Metric]] = {
+    "edges": Edges,
+    "mgd": MGD,
+    "kmarginal": KMarginal,
+    "conjunction": Conjunction,
+    "pie": Pie,
+    "density": Density,
+    "queries": Queries,
+    "ranges": Ranges,
+    "gini": Gini,
+    "payrank": PayRank,
+}
 """Each by the name it has on the command line; heavy libraries stay out of their modules until they score."""
 
-__all__ = ["METRICS", "MGD", "Aemc", "Axis", "Edges", "Metric", "Score", "Staged", "Weighed", "aemc", "example"]
+__all__ = [
+    "METRICS",
+    "MGD",
+    "Aemc",
+    "Axis",
+    "Conjunction",
+    "Density",
+    "Edges",
+    "Gini",
+    "KMarginal",
+    "Metric",
+    "PayRank",
+    "Pie",
+    "Queries",
+    "Ranges",
+    "Score",
+    "Staged",
+    "Weighed",
+    "aemc",
+    "example",
+]

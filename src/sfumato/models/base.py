@@ -164,8 +164,9 @@ _DAMAGE = (
 
 def _kinds() -> tuple[type[Stored], ...]:
     from sfumato.models.histogram import HistogramModel
+    from sfumato.models.uniform import UniformModel
 
-    return (HistogramModel,)
+    return (HistogramModel, UniformModel)
 
 
 def _document(file: zipfile.ZipFile) -> dict[str, Any]:

@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 
 from sfumato.synthesizers.base import Synthesizer
 from sfumato.synthesizers.nmd import NMD
+from sfumato.synthesizers.uniform import Uniform
 
-METHODS: Mapping[str, Callable[..., Synthesizer]] = {"nmd": NMD}
+METHODS: Mapping[str, Callable[..., Synthesizer]] = {"nmd": NMD, "uniform": Uniform}
 """Frozen dataclasses of settings; each keeps heavy libraries out of its module until it fits."""
 
-__all__ = ["METHODS", "NMD", "Synthesizer"]
+__all__ = ["METHODS", "NMD", "Synthesizer", "Uniform"]
