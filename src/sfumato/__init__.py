@@ -20,6 +20,7 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.privacy.vault import Vault
+from sfumato.report import OwnersReport, Report
 from sfumato.schema import Schema
 from sfumato.synthesizers import NMD, AdaGrid, DPSyn, Synthesizer, TaxiTrip
 from sfumato.table import Table
@@ -42,11 +43,13 @@ __all__ = [
     "Marginal",
     "Model",
     "Number",
+    "OwnersReport",
     "Period",
     "Person",
     "Place",
     "Plan",
     "RecordsModel",
+    "Report",
     "RunError",
     "Schema",
     "SfumatoError",

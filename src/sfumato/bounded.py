@@ -44,7 +44,7 @@ def bounded_counts(table: Table, marginals: Sequence[Marginal], bound: Bound, ke
     """The counts of marginals with every person capped, as int64 in units of the lattice; one scan for all."""
     encoded = Encoded(table, marginals, person=True)
     sql = {"records": _records, "weight": _weight, "l2": _l2}[bound.rule](encoded, bound, key)
-    return encoded.fill(in_parts(table, sql), np.dtype(np.int64))
+    return encoded.fill(in_parts(table, sql, **encoded.tables), np.dtype(np.int64))
 
 
 def in_groups(encoded: Encoded) -> str:

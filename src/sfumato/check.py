@@ -94,7 +94,8 @@ def _column(table: Table, column: Binned) -> ColumnCheck:
     inner = encoding.query("source", f"{shown} AS shown, {code} AS code", "TRUE")
     rows = table.engine.run(
         f"SELECT shown, COUNT(*) AS n, SUM(COUNT(*)) OVER () AS total FROM ({inner}) AS e WHERE code IS NULL "
-        f"GROUP BY shown ORDER BY n DESC, shown LIMIT {SHOWN}"
+        f"GROUP BY shown ORDER BY n DESC, shown LIMIT {SHOWN}",
+        **encoding.tables,
     ).to_pylist()
     outside = int(rows[0]["total"]) if rows else 0
     return ColumnCheck(column.name, outside, tuple((str(r["shown"]), int(r["n"])) for r in rows))

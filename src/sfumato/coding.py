@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sfumato.columns import Binned, Category, Floats, Ints, Number, Time, Value
+from sfumato.columns import Binned, Category, Floats, Ints, Number, Place, Time, Value
 from sfumato.errors import InputError
+from sfumato.places import cuts_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,10 +40,16 @@ def literal(text: str) -> str:
 
 @dataclass
 class Encoding:
-    """Expressions of codes, and what they read: typed values of the source, computed once, and lists joined to them."""
+    """Expressions of codes, and what they read: typed values of the source, computed once, and lists joined to them.
+
+    `tables` are public tables that the joins name; they go with the query to the engine.
+    """
 
     values: dict[str, str] = field(default_factory=dict)
     joins: list[str] = field(default_factory=list)
+    tables: dict[str, pa.Table] = field(default_factory=dict)
+    _steps: list[tuple[str, str]] = field(default_factory=list)
+    _found: dict[tuple[str, bytes], str] = field(default_factory=dict)
 
     def value(self, sql: str) -> str:
         """A name for an expression over the source, so that it is computed once a record."""
@@ -51,7 +58,15 @@ class Encoding:
     def query(self, source: str, select: str, where: str) -> str:
         """Select expressions of codes from the source."""
         values = ", ".join(f"{sql} AS {name}" for sql, name in self.values.items()) or "1 AS v"
-        return f"SELECT {select} FROM (SELECT {values} FROM {source} AS s) AS t {' '.join(self.joins)} WHERE {where}"
+        inner = f"SELECT {values} FROM {source} AS s"
+        for i, (sql, join) in enumerate(self._steps):
+            inner = f"SELECT t.*, {sql} AS w{i} FROM ({inner}) AS t {join}"
+        return f"SELECT {select} FROM ({inner}) AS t {' '.join(self.joins)} WHERE {where}"
+
+    def _step(self, sql: str, join: str) -> str:
+        """A name for an expression over values and earlier steps, and over what it joins: computed once a record."""
+        self._steps.append((sql, join))
+        return f"w{len(self._steps) - 1}"
 
     def lookup(self, text: str, codes: Mapping[str, int]) -> str:
         """The code of a text in a list, NULL when it is not there."""
@@ -68,7 +83,10 @@ class Encoding:
         if isinstance(column, Number):
             return _number_code(column, self.value(as_number(*inputs[0])), at)
         if isinstance(column, Category):
-            found = self._category_code(column.values, inputs[0], at)
+            points = isinstance(column, Place) and len(inputs) == 2
+            found = (
+                self._point_code(column, inputs, at) if points else self._category_code(column.values, inputs[0], at)
+            )
             return found if column.other is None else f"COALESCE({found}, {at[column.values.index(column.other)]})"
         if isinstance(column, Time):
             return self._time_code(column, inputs, at)
@@ -78,6 +96,17 @@ class Encoding:
         if isinstance(values[0], str):
             return self.lookup(self.value(as_text(*given)), {str(v): int(c) for v, c in zip(values, at, strict=True)})
         return self._integer_code([int(v) for v in values], self.value(as_integer(*given)), at)
+
+    def _point_code(self, column: Binned, inputs: Sequence[tuple[str, Family]], at: Ints) -> str:
+        """The area that a point lies in, found by joins with a table of cuts; see `sfumato.locate`."""
+        mark = (column.name, at.tobytes())
+        if mark not in self._found:
+            assert isinstance(column, Place)
+            cuts, name = cuts_of(column), f"cuts{len(self.tables)}"
+            self.tables[name] = cuts.table(at)
+            x, y = (self.value(as_number(*given)) for given in inputs)
+            self._found[mark] = cuts.sql(x, y, name, self._step)
+        return self._found[mark]
 
     def _integer_code(self, values: Sequence[int], number: str, at: Ints) -> str:
         """A tree over runs of neighbouring values, or a join where there are too many."""

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from datetime import datetime
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, StrictInt, StrictStr, model_validator
+from pydantic import Field, PrivateAttr, StrictInt, StrictStr, model_validator
 
 from sfumato.checked import Checked, short
 from sfumato.errors import InputError
@@ -246,11 +247,50 @@ class Category(Binned):
 
 
 class Place(Category):
-    """A category that is an area on a map: `map` is a GeoJSON file, `key` the property that holds the value."""
+    """A category that is an area on a map: `map` is a GeoJSON file, `key` the property that holds the value.
+
+    With `longitude` and `latitude`, columns of the data in degrees, the area is found from them: the one of the map
+    that the point lies in, or its cell in the H3 grid of resolution `h3`. A point in none of them is `other`, or is
+    left out.
+    """
 
     kind: Literal["place"] = "place"  # type: ignore[assignment]
     map: str | None = None
     key: str | None = None
+    longitude: str | None = None
+    latitude: str | None = None
+    h3: Annotated[StrictInt, Field(ge=0, le=15)] | None = None
+    _folder: str = PrivateAttr("")
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The column of its values, or those of longitude and latitude."""
+        if self.longitude is not None and self.latitude is not None:
+            return (self.longitude, self.latitude)
+        return (self.source or self.name,)
+
+    @model_validator(mode="after")
+    def _check_coordinates(self) -> Self:
+        if (self.longitude is None) != (self.latitude is None):
+            raise ValueError("longitude and latitude are named together")
+        if self.longitude is not None and self.source is not None:
+            raise ValueError("source goes without longitude and latitude; the value is read from one or the other")
+        if self.longitude is not None and self.map is None and self.h3 is None:
+            raise ValueError("longitude and latitude need a map, or an H3 resolution, whose areas points fall into")
+        if self.h3 is not None and not isinstance(self.values[0], str):
+            raise ValueError("the values of an H3 grid are its cells' indexes, as text")
+        return self
+
+    def beside(self, folder: str) -> Self:
+        """The same with its map looked for in a folder: that of the schema's file. It is not written down."""
+        placed = self.model_copy()
+        placed._folder = folder
+        return placed
+
+    @property
+    def map_file(self) -> str | None:
+        """Where the map is."""
+        return None if self.map is None else os.path.join(self._folder, self.map)
 
 
 class Shares(Checked):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import itertools
 import json
 import os
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InputError
-from sfumato.files import check_writable, write_text, written_whole
+from sfumato.files import MAX_JSON, check_writable, parse_json, read_bytes, write_text, written_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,6 +58,42 @@ def about_file(path: str | os.PathLike[str]) -> Path:
 def has_about_file(path: str | os.PathLike[str]) -> bool:
     """Whether it is a CSV file, compressed or not."""
     return os.fspath(path).endswith((".csv", ".csv.gz"))
+
+
+def read_about(data: Any) -> dict[str, Any] | None:
+    """The provenance that `write_batches` put into a file or beside it, or that an Arrow table carries; None without.
+
+    Of several files that a pattern names, all must say the same.
+    """
+    if not isinstance(data, str | os.PathLike):
+        metadata = getattr(getattr(data, "schema", None), "metadata", None)
+        return _about((metadata or {}).get(b"sfumato"))
+    text = os.fspath(data)
+    files = [text] if os.path.isfile(text) else sorted(glob.glob(text))
+    found = [_about_file(file) for file in files]
+    return found[0] if found and all(each == found[0] for each in found) else None
+
+
+def _about_file(file: str) -> dict[str, Any] | None:
+    import pyarrow
+    import pyarrow.parquet
+
+    if not file.endswith(_PARQUET):
+        beside = about_file(file)
+        return _about(read_bytes(beside, MAX_JSON)) if beside.is_file() else None
+    try:
+        metadata = pyarrow.parquet.read_schema(file).metadata
+    except (OSError, pyarrow.ArrowException):
+        return None  # whoever reads the table says what is wrong with it
+    return _about((metadata or {}).get(b"sfumato"))
+
+
+def _about(raw: bytes | None) -> dict[str, Any] | None:
+    try:
+        found = None if raw is None else parse_json(raw)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 @contextlib.contextmanager

@@ -30,7 +30,7 @@ import numpy.typing as npt
 from sfumato.bounded import PART, bounded_counts, in_parts, shrunk
 from sfumato.bounds import UNIT, Bound
 from sfumato.columns import Floats, Ints
-from sfumato.engine import part_of
+from sfumato.engine import part_anywhere, part_of
 from sfumato.grid import Grid
 from sfumato.marginal import Axis, Counts, Marginal
 from sfumato.table import Encoded, Table
@@ -70,7 +70,7 @@ def grid_counts(table: Table, marginals: Sequence[Marginal], bound: Bound, key: 
         g AS (SELECT CASE {which} END AS q, COALESCE({cells}) AS cell, CAST(SUM(w) AS BIGINT) AS n
               FROM e JOIN r ON e.person = r.person GROUP BY GROUPING SETS ({sets}))
         SELECT q, cell, n FROM g WHERE cell IS NOT NULL"""
-    return encoded.fill(in_parts(table, sql), np.dtype(np.int64))
+    return encoded.fill(in_parts(table, sql, **encoded.tables), np.dtype(np.int64))
 
 
 # ---------------------------------------------------------------------- person by person
@@ -88,13 +88,12 @@ def parts(table: Table, axes: Sequence[Axis]) -> Iterator[Part]:
     """The records of a table, all of a person in one part; -1 where a record falls into no bin."""
     encoded = Encoded(table, [Marginal((axis,)) for axis in axes], person=True)
     codes = ", ".join(f"CAST(COALESCE({name}, -1) AS INTEGER) AS {name}" for name in encoded.names)
-    passes = 1
-    if table.engine.splits:
-        size = table.engine.run(f"SELECT COUNT(*) AS n FROM ({encoded.sql}) AS e").column(0)[0].as_py()
-        passes = -(-int(size) // RECORDS) or 1
+    size = table.engine.run(f"SELECT COUNT(*) AS n FROM ({encoded.sql}) AS e", **encoded.tables).column(0)[0].as_py()
+    passes = -(-int(size) // RECORDS) or 1
+    part = part_of if table.engine.splits else part_anywhere
     for i in range(passes):
-        where = part_of("person", i, passes) if passes > 1 else "TRUE"
-        found = table.engine.run(f"SELECT person, {codes} FROM ({encoded.sql}) AS e WHERE {where}")
+        where = part("person", i, passes) if passes > 1 else "TRUE"
+        found = table.engine.run(f"SELECT person, {codes} FROM ({encoded.sql}) AS e WHERE {where}", **encoded.tables)
         yield _sorted(found, len(axes))
 
 

@@ -73,7 +73,7 @@ def _scaled_answers(table: Table, marginal: Marginal, matrix: csr_array, bound: 
         SELECT 0 AS q, question, CAST(SUM(CASE WHEN total <= {square} THEN answer
                WHEN answer < 0 THEN -CAST(size AS BIGINT) ELSE CAST(size AS BIGINT) END) AS BIGINT) AS n
         FROM s GROUP BY question"""
-    answer = in_parts(table, sql, entries=entries)
+    answer = in_parts(table, sql, entries=entries, **encoded.tables)
     out = np.zeros(matrix.shape[0], np.int64)
     np.add.at(out, answer.column(1).to_numpy(), answer.column(2).to_numpy())
     return out

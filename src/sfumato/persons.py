@@ -139,7 +139,7 @@ class ByValue(_Ready):
         """How many persons have each bin as their most frequent one."""
         encoded = Encoded(table, [Marginal((self.axis,))], person=True)
         votes = f"SELECT person, cell AS label, n FROM ({in_groups(encoded)}) AS g"
-        return _fill(table, _winners(votes, key), self.bins(table.schema))
+        return _fill(table, _winners(votes, key), self.bins(table.schema), **encoded.tables)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +176,7 @@ class ByLabel(_Ready):
             "JOIN labels AS l ON g.cell = l.at GROUP BY person, label"
         )
         labels = pa.table({"at": cells, "label": flat[cells]})
-        return _fill(table, _winners(votes, key), bins, labels=labels)
+        return _fill(table, _winners(votes, key), bins, labels=labels, **encoded.tables)
 
 
 ONE, FINE = 1 << 16, 1 << 20  # units of a coordinate, and of a number of the mixture
@@ -224,7 +224,7 @@ class ByMixture(_Ready):
         """How many persons belong to each part."""
         bins = self.bins(table.schema)
         encoded = Encoded(table, [self.marginal], person=True)
-        return _fill(table, self._sql(in_groups(encoded), table.schema), bins, **self._tables())
+        return _fill(table, self._sql(in_groups(encoded), table.schema), bins, **self._tables(), **encoded.tables)
 
     def _tables(self) -> dict[str, object]:
         """The coordinates of the bins of each axis, to join."""

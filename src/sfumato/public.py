@@ -105,7 +105,7 @@ class Public:
         if person is None:
             numbered = "-1"
         inner = encoding.query("source", ", ".join([f"{numbered} AS person", *select]), "TRUE")
-        found = self._table.engine.run(f"SELECT * FROM ({inner}) AS e ORDER BY person")
+        found = self._table.engine.run(f"SELECT * FROM ({inner}) AS e ORDER BY person", **encoding.tables)
         codes, numbers = _arrays(found, columns, values)
         return Records(codes, numbers, person=_array(found, "person", np.dtype(np.int64)))
 
@@ -121,7 +121,8 @@ class Public:
         encoding = Encoding()
         inner = encoding.query("source", ", ".join(self._selected(encoding, columns, values)), "TRUE")
         names = ", ".join([f"c{i}" for i in range(len(columns))] + [f"x{i}" for i in range(len(values))])
-        found = self._table.engine.run(f"SELECT {names}, COUNT(*) AS n FROM ({inner}) AS e GROUP BY {names}")
+        sql = f"SELECT {names}, COUNT(*) AS n FROM ({inner}) AS e GROUP BY {names}"
+        found = self._table.engine.run(sql, **encoding.tables)
         codes, numbers = _arrays(found, columns, values)
         return Groups(codes, numbers, _array(found, "n", np.dtype(np.int64)))
 

@@ -63,11 +63,14 @@ class Schema(Checked):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Schema:
         """The schema in a file: Sfumato's own JSON, or a `parameters.json` of the challenge."""
-        return cls.from_dict(read_json(path), where=os.fspath(path))
+        return cls.from_dict(read_json(path), os.fspath(path), os.path.dirname(os.fspath(path)))
 
     @classmethod
-    def from_dict(cls, data: object, where: str = "schema") -> Schema:
-        """The schema in a parsed JSON document; `where` is named in error texts."""
+    def from_dict(cls, data: object, where: str = "schema", folder: str = "") -> Schema:
+        """The schema in a parsed JSON document; `where` is named in error texts, maps are looked for in `folder`.
+
+        A place that has a map and no values gets them from the map: its areas, or the H3 cells that cover them.
+        """
         if not isinstance(data, dict):
             raise InputError(f"{where} holds no schema: an object is needed, not a {type(data).__name__}")
         if "schema" in data and "sfumato" not in data:
@@ -75,9 +78,11 @@ class Schema(Checked):
 
             data = read_parameters(data, where)
         else:
-            data = _own_form(data, where)
+            data = _own_form(data, where, folder)
         try:
-            return cls(**data)
+            made = cls(**data)
+            placed = tuple(c.beside(folder) if isinstance(c, Place) and c.map and folder else c for c in made.columns)
+            return made.model_copy(update={"columns": placed})
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
 
@@ -161,7 +166,7 @@ def _dump(model: BaseModel) -> dict[str, Any]:
     return model.model_dump(mode="json", exclude={"name", "kind"}, exclude_defaults=True)
 
 
-def _own_form(data: dict[str, Any], where: str) -> dict[str, Any]:
+def _own_form(data: dict[str, Any], where: str, folder: str) -> dict[str, Any]:
     """Our own document with its columns as a list, each with its name."""
     if data.get("sfumato") != "schema":
         raise InputError(f'{where} is no schema: it needs {{"sfumato": "schema", "version": {VERSION}, "columns": …}}')
@@ -176,4 +181,22 @@ def _own_form(data: dict[str, Any], where: str) -> dict[str, Any]:
         if "name" in column:
             raise InputError(f"{where}: column '{name}': the key is the name; take 'name' out")
     rest = {k: v for k, v in data.items() if k not in ("sfumato", "version", "columns")}
-    return {**rest, "columns": [{**column, "name": name} for name, column in columns.items()]}
+    return {**rest, "columns": [{**_mapped(column, folder, name), "name": name} for name, column in columns.items()]}
+
+
+def _mapped(column: dict[str, Any], folder: str, name: str) -> dict[str, Any]:
+    """A place without values with those of its map."""
+    file, key, h3 = column.get("map"), column.get("key"), column.get("h3")
+    if column.get("kind") != "place" or "values" in column or not isinstance(file, str):
+        return column
+    from sfumato.maps import Map, h3_cells
+
+    try:
+        drawn = Map.load(os.path.join(folder, file))
+        if isinstance(h3, int):
+            return {**column, "values": h3_cells(drawn, h3)}
+        areas = drawn.areas(drawn.values(key), key)
+    except InputError as error:
+        raise InputError(f"column '{name}': {error}") from None
+    names = {} if None in areas.names or "names" in column else {"names": areas.names}
+    return {**column, "values": areas.values, **names}

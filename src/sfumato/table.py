@@ -14,7 +14,7 @@ out (`sfumato check` shows which). Nothing that a record holds can raise: see `s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -98,7 +98,7 @@ class Table:
         """The counts that are not zero, for marginals of any size; otherwise as `counts`."""
         encoded = Encoded(self, marginals, weight=weight, sparse=True)
         total = "COUNT(*)" if weight is None else "SUM(weight)"
-        answer = self.engine.run(encoded.grouped(total))
+        answer = self.engine.run(encoded.grouped(total), **encoded.tables)
         return encoded.found(answer, np.dtype(np.int64 if weight is None else np.float64))
 
 
@@ -134,6 +134,7 @@ class Encoded:
         if weight is not None:
             select.append(f"{encoding.value(self._weight(table, weight))} AS weight")
         self.sql = encoding.query("source", ", ".join(select), where)
+        self.tables: Mapping[str, pa.Table] = encoding.tables
 
     def _cell(self, encoding: Encoding, marginal: Marginal, table: Table) -> str:
         """The number of a record's cell, row-major; NULL where it falls into none."""

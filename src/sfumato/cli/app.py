@@ -363,6 +363,44 @@ def score(
 
 
 @app.command(rich_help_panel=_COMPARE)
+def report(
+    tables: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[TRUTH] SYNTHETIC",
+            help="The true and the synthetic records; with --publishable the synthetic alone.",
+        ),
+    ],
+    schema: SchemaFile,
+    out: Annotated[Path, typer.Option("--out", help="The page to write, an HTML file.")],
+    area_map: Annotated[
+        Path | None, typer.Option("--map", help="The areas as GeoJSON; else the map that the schema names, or tiles.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(help="The property of the map's features that holds the schema's values.")
+    ] = None,
+    ledger: Annotated[Path | None, typer.Option(help="The ledger that paid for the release.")] = None,
+    account: Annotated[str | None, typer.Option(help="The dataset's name in the ledger.")] = None,
+    title: Annotated[str | None, typer.Option(help="What stands on top of the page.")] = None,
+    publishable: Annotated[
+        bool, typer.Option("--publishable", help="A page without the truth, which may go out with the release.")
+    ] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """A page to look at: maps through time, flows, fidelity, persons, the privacy statement. One HTML file.
+
+    For the owner of the data, PRIVATE: sfumato report truth.parquet synthetic.parquet --schema schema.json --out r.html
+
+    To publish with the release: sfumato report synthetic.parquet --schema schema.json --publishable --out about.html
+    """
+    from sfumato.cli.reporting import Asked, run_report
+
+    asked = Asked(tuple(tables), schema, out, area_map, key, ledger, account, title, publishable)
+    run_report(asked, Output(quiet, as_json))
+
+
+@app.command(rich_help_panel=_COMPARE)
 def sweep(
     truth: Annotated[str, typer.Argument(metavar="TRUTH", help="The true records, as any DATA.")],
     schema: SchemaFile,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,6 +41,7 @@ def run_demo(folder: Path, records: int, output: Output) -> None:
     schema = _invent(folder, records, output)
     _release(folder, schema, output)
     _compare(folder, schema, output)
+    _report(folder, schema, output)
     output.say(f"\nAll of it took {time.perf_counter() - started:.0f} seconds. Yours is next: see README.md.")
 
 
@@ -95,6 +96,20 @@ def _compare(folder: Path, schema: Schema, output: Output) -> None:
     output.say(_busiest(schema, area, area2))
     for name, counts in (("truth    ", month), ("synthetic", month2)):
         output.say(f"   month by month, {name} {_line(counts.values)}  {int(counts.total):,} records")
+
+
+def _report(folder: Path, schema: Schema, output: Output) -> None:
+    """Both pages: the owner's, and the one that may go out with the release."""
+    from sfumato.report import OwnersReport, Report
+
+    output.step("\n4. A page to look at,", "and one that may be published.")
+    made = folder / "synthetic.parquet"
+    more: dict[str, Any] = {"map": folder / "areas.geojson", "ledger": folder / "city.ledger"}
+    with output.working("drawing"):
+        OwnersReport(folder / "incidents.parquet", made, schema, **more).save(folder / "report.html")
+        Report(made, schema, **more).save(folder / "about.html")
+    output.say(f"   {(folder / 'report.html').resolve()}: open it in a browser (with the truth: private)")
+    output.say(f"   {(folder / 'about.html').resolve()}: made of the release alone")
 
 
 def _seen(schema: Schema) -> Schema:

@@ -55,14 +55,14 @@ def stream(table: Table, axes: Sequence[str], persons: pa.Table | None = None) -
         level = column.level(axis.level)
         code = encoding.code(column, level, families)
         select.append(f"CAST(COALESCE({code}, {column.size(level)}) AS INTEGER) AS c{len(select)}")
-    tables = {}
+    tables: dict[str, pa.Table] = {}
     if persons is not None:
         who = encoding.value(table.person or "NULL")
         encoding.joins.append(f"LEFT JOIN persons AS p ON p.who = {who}")
         select.append(f"CAST(COALESCE(p.number, -1) AS INTEGER) AS c{len(select)}")
         tables = {"persons": persons}
     where = "TRUE" if table.condition == "TRUE" else encoding.value(table.condition)
-    for batch in table.engine.stream(encoding.query("source", ", ".join(select), where), **tables):
+    for batch in table.engine.stream(encoding.query("source", ", ".join(select), where), **tables, **encoding.tables):
         yield np.stack([column.to_numpy() for column in batch.columns])
 
 
@@ -81,7 +81,7 @@ def stream_values(table: Table, columns: Sequence[str]) -> Iterator[Floats]:
             chosen = f"CAST(COALESCE({encoding.code(column, column.depth, families)}, {column.size()}) AS DOUBLE)"
         select.append(f"{chosen} AS c{len(select)}")
     where = "TRUE" if table.condition == "TRUE" else encoding.value(table.condition)
-    for batch in table.engine.stream(encoding.query("source", ", ".join(select), where)):
+    for batch in table.engine.stream(encoding.query("source", ", ".join(select), where), **encoding.tables):
         yield np.stack([c.fill_null(np.nan).to_numpy(zero_copy_only=False) for c in batch.columns])
 
 

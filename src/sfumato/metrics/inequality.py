@@ -192,7 +192,8 @@ class _Wages:
             "source", f"{group} AS g, {wage} AS w, COALESCE({sex}, -1) AS s", f"{limits} AND {where}"
         )
         found = table.engine.run(
-            f"SELECT g, w, s, COUNT(*) AS n FROM ({inner}) AS e WHERE g IS NOT NULL GROUP BY g, w, s ORDER BY g, w, s"
+            f"SELECT g, w, s, COUNT(*) AS n FROM ({inner}) AS e WHERE g IS NOT NULL GROUP BY g, w, s ORDER BY g, w, s",
+            **encoding.tables,
         )
         g, w, s, n = (found.column(i).to_numpy() for i in range(4))
         edges = np.flatnonzero(np.diff(g, prepend=-1, append=-1)) if len(g) else np.zeros(1, np.int64)

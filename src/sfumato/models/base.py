@@ -15,7 +15,6 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -139,7 +138,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
             kind = next((cls for cls in _kinds() if cls.kind == document["kind"]), None)
             if kind is None:
                 raise InputError(f"it is of kind {document['kind']!r}, which this Sfumato does not know")
-            provenance = _provenance(document["provenance"])
+            provenance = Provenance.from_dict(document["provenance"])
             shapes = kind.shapes(schema, document["settings"])
             if announced := sorted(set(document["arrays"]) ^ set(shapes)):
                 raise InputError(f"it has other arrays than a {kind.kind} has (see '{announced[0]}')")
@@ -228,12 +227,3 @@ def _fill(stream: IO[bytes], room: Array) -> None:
         at += len(chunk)
     if at < len(room):
         raise EOFError
-
-
-def _provenance(data: Mapping[str, Any]) -> Provenance:
-    made = Provenance(**{f.name: data[f.name] for f in fields(Provenance)})
-    texts = (made.method, made.unit, made.release, made.version)
-    numbers = 0 <= float(made.epsilon) < math.inf and 0 <= float(made.delta) < 1
-    if not (numbers and isinstance(made.private, bool) and all(isinstance(text, str) for text in texts)):
-        raise InputError("its provenance is not one")
-    return made
