@@ -100,7 +100,7 @@ class _Door(WeakKeyDictionary["Vault", _Private]):
 
 
 _HELD = _Door()
-_SCAN, _SCAN_CELLS = 8, 2**24  # marginals counted in one scan, and their cells together
+_SCAN, _SCAN_CELLS = 16, 2**24  # marginals counted in one scan, and their cells together
 
 
 class _Sealed:
