@@ -33,7 +33,7 @@ from sfumato.privacy.questions import (
 )
 from sfumato.schema import Schema
 
-_SCAN, _SCAN_CELLS = 8, 2**24  # marginals counted in one scan, and their cells together
+_SCAN, _SCAN_CELLS = 16, 2**24  # marginals counted in one scan, and their cells together
 
 
 @dataclass(frozen=True)

@@ -386,6 +386,12 @@ class Part:
         if any(g.dtype.kind != "i" or g.min() < -1 or g.max() >= len(g) for g in self.groups):
             raise InputError(f"{where}: groups are whole numbers from -1 to below the number of bins")
 
+    def size(self, schema: Schema) -> int:
+        """How many cells its answer has."""
+        if self.groups is None:
+            return self.marginal.size(schema)
+        return math.prod(int(group.max(initial=-1)) + 1 for group in self.groups)
+
     def merged(self, counts: Ints) -> Ints:
         """The counts of the groups; each count goes to one cell or to none, so nobody adds more than before."""
         if self.groups is None:
@@ -465,6 +471,6 @@ class Chosen(Question):
         weights = [part.weight / total for part in parts]
         if min(weights) < self.LEAST:
             raise InputError(f"question '{self.name}': a weight is less than {self.LEAST:.3g} of their sum")
-        if (cells := sum(part.marginal.size(schema) for part in parts)) > MAX_CELLS:
+        if (cells := sum(part.size(schema) for part in parts)) > MAX_CELLS:
             raise InputError(f"question '{self.name}': its marginals have {cells:,} cells, more than {MAX_CELLS:,}")
         return weights

@@ -50,6 +50,7 @@ from sfumato.synthesizers.privsyn.selection import greedy, weights
 
 ONES, PAIRS, REST, TOTAL = 0.1, 0.1, 0.8, 0.05
 PAIR_CELLS = 2**22  # of a marginal that is counted: 32 MiB; wider pairs are not measured
+MEASURED_CELLS = 2**25  # of all selected pairs together: half a GiB while they are made to agree
 JOINT_CELLS = 2**21  # of all columns together, up to which the whole table is fitted
 
 
@@ -145,7 +146,8 @@ class DPSyn:
         sizes = [k.size for k in kept]
         cells = np.array([sizes[a] * sizes[b] for a, b in pairs])
         sigma = answers.level("marginals")
-        chosen = [pairs[i] for i in greedy(answers["dependence"].values, cells, sigma)]
+        order = greedy(answers["dependence"].values, cells, sigma)
+        chosen = [pairs[i] for i, upto in zip(order, np.cumsum(cells[order]), strict=True) if upto <= MEASURED_CELLS]
         cliques = combined(chosen, few_cells(sizes, whole, PAIR_CELLS))
         alone = [(i,) for i in range(len(axes)) if not any(i in clique for clique in cliques)]
         found = [*cliques, *alone]

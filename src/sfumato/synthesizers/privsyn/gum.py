@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from sfumato.columns import Floats, Ints
@@ -33,7 +34,9 @@ class Target:
     counts: Ints
 
 
-def gradually_updated(codes: Ints, targets: Sequence[Target], rounds: int, rng: np.random.Generator) -> Floats:
+def gradually_updated(
+    codes: npt.NDArray[Any], targets: Sequence[Target], rounds: int, rng: np.random.Generator
+) -> Floats:
     """Change records, a column for each row of `codes`, towards the targets, in place; gives back the error by round.
 
     The error is the mean over the targets of Σ|count − target| / records: before, and after each round.
