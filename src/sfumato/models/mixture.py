@@ -20,7 +20,7 @@ from sfumato.columns import Floats, Ints
 
 FINE = 1 << 20
 MOST = 1 << 52  # of a number: beyond, doubles are not exact
-_POINTS = 50_000  # that a mixture is fitted on; more change nothing that can be seen
+_POINTS = 25_000  # that a mixture is fitted on; more change nothing that can be seen
 _CHUNK = 1 << 18
 _LEAST_VARIANCE = 1e-3  # of a scaled coordinate: areas and hours are few, and a part must not shrink to one of them
 
