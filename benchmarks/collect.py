@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
-PARTS = {"house": "The house", "noise": "Noise", "adagrid": "AdaGrid"}
+PARTS = {"house": "The house", "noise": "Noise", "adagrid": "AdaGrid", "contest": "The contest"}
 RESULTS = Path(__file__).parent / "results.md"
 
 

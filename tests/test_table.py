@@ -8,10 +8,12 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato import Category, InputError, Marginal, Number, Period, Person, Schema, Table, Time
+from sfumato import Category, InputError, Marginal, Number, Period, Person, Schema, Table, Time, bounds
+from sfumato.bounded import bounded_counts
 from sfumato.columns import Place
 from tests import slow
 from tests.conftest import OnEngine
@@ -68,6 +70,34 @@ def test_counts_are_those_of_a_slow_reading_on_every_engine(on_engine: OnEngine)
     with Table.open(on_engine(table), SCHEMA) as opened:
         for counts, marginal in zip(opened.counts(MARGINALS), MARGINALS, strict=True):
             np.testing.assert_array_equal(counts.values, slow_counts(table, marginal), err_msg=str(marginal))
+
+
+def test_sparse_counts_are_the_counts_that_are_not_zero(on_engine: OnEngine) -> None:
+    """On every engine the cells of a sparse answer come in order, hold no zero, and are those of the dense one."""
+    table = Table.open(on_engine(records(400, seed=3)), SCHEMA)
+    for sparse, dense in zip(table.cells(MARGINALS), table.counts(MARGINALS), strict=True):
+        assert (np.diff(sparse.numbers) > 0).all()
+        assert (sparse.values > 0).all()
+        np.testing.assert_array_equal(sparse.dense(SCHEMA).values, dense.values)
+
+
+def test_a_marginal_too_large_for_memory_has_sparse_counts() -> None:
+    """Five columns of a thousand bins each are counted cell by cell, and refused as a dense table."""
+    names = [f"c{i}" for i in range(5)]
+    schema = Schema(columns=tuple(Category(name=n, values=tuple(range(1000))) for n in names))
+    table = Table.open(pa.table({n: [0, 999, 999] for n in names}), schema)
+    (found,) = table.cells([Marginal.of(*names)])
+    assert (found.numbers.tolist(), found.values.tolist(), found.total) == ([0, 10**15 - 1], [1, 2], 3)
+    with pytest.raises(InputError, match="more than the"):
+        table.counts([Marginal.of(*names)])
+
+
+def test_a_marginal_whose_cells_have_no_number_is_refused() -> None:
+    """Seven columns of a thousand bins are more cells than 64 bits can number: one sentence says so."""
+    names = [f"c{i}" for i in range(7)]
+    schema = Schema(columns=tuple(Category(name=n, values=tuple(range(1000))) for n in names))
+    with pytest.raises(InputError, match="too many to number"):
+        Table.open(pa.table({n: [0] for n in names}), schema).cells([Marginal.of(*names)])
 
 
 def test_weighted_counts_sum_a_column(on_engine: OnEngine) -> None:
@@ -242,3 +272,20 @@ def test_no_year_raises() -> None:
         [Marginal.of("when")]
     )
     assert found.values.tolist() == [1]
+
+
+def test_a_condition_keeps_its_records_on_every_engine(on_engine: OnEngine) -> None:
+    """`where` counts the records for which all conditions hold, plainly and with persons capped, and streams them."""
+    data = records(300, 3)
+    area = "TRY_CAST(s.area AS BIGINT)"  # text in a CSV file
+    table = Table.open(on_engine(data), SCHEMA).where(f"{area} > 0").where(f"{area} < 3")
+    kept = data.filter(pc.and_(pc.greater(data["area"], 0), pc.less(data["area"], 3)))
+    marginal = Marginal.of("area", "kind")
+    expected = slow_counts(kept, marginal)
+    assert table.counts([marginal])[0].values.tolist() == expected.tolist()
+    again = Table.open(table, SCHEMA.select(["area"]))
+    assert again.counts([Marginal.of("area")])[0].total == kept.num_rows
+    everyone = [w for w in kept["who"].to_pylist() if w is not None]
+    (capped,) = bounded_counts(again, [Marginal.of("area")], bounds.records(2), "key")
+    assert capped.total == sum(min(2, everyone.count(w)) for w in set(everyone))
+    assert sum(batch.num_rows for batch in table.engine.stream("SELECT area FROM source AS s")) == 300

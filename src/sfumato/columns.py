@@ -110,6 +110,10 @@ class Binned(Column):
         """A label for each bin of a level."""
         return self._codes[self.level(level)][1]
 
+    def title(self, code: int, level: int | str | None = None) -> str:
+        """What a person calls a bin of a level."""
+        return str(self.labels(level)[code])
+
     def coarsen(self, level: int | str | None = None) -> Ints:
         """For each of the finest bins, its code at a level."""
         return self._codes[self.level(level)][0]
@@ -235,9 +239,10 @@ class Category(Binned):
             raise ValueError(f"other is {self.other!r}, which is none of the values")
         return self
 
-    def title(self, code: int) -> str:
-        """What a person calls the bin: its name where it has one."""
-        return self.names[code] if self.names else str(self.values[code])
+    def title(self, code: int, level: int | str | None = None) -> str:
+        """What a person calls a bin: its name where it has one."""
+        finest = self.level(level) == self.depth
+        return self.names[code] if self.names and finest else super().title(code, level)
 
 
 class Place(Category):

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+BATCH = 1 << 17  # records of an answer that are handed over at a time
+
+
 def memory() -> int:
     """Memory for an embedded DuckDB, in MB; a table that needs more is counted in several passes."""
     text = os.environ.get("SFUMATO_MEMORY_MB", "1500")
@@ -67,6 +70,10 @@ class Engine(Protocol):
 
     def run(self, sql: str, **tables: pa.Table) -> pa.Table:
         """The answer to a query; `tables` are small public tables it may join."""
+        ...
+
+    def stream(self, sql: str, **tables: pa.Table) -> Iterator[pa.RecordBatch]:
+        """The answer to a query in batches, where it may be larger than memory; one at a time, read to its end."""
         ...
 
     def unreadable(self) -> int:
@@ -159,11 +166,21 @@ class DuckEngine:
 
     def run(self, sql: str, **tables: pa.Table) -> pa.Table:
         """The answer to a query."""
+        with self._asked(sql, tables) as answer:
+            return answer.to_arrow_table()
+
+    def stream(self, sql: str, **tables: pa.Table) -> Iterator[pa.RecordBatch]:
+        """The answer to a query in batches."""
+        with self._asked(sql, tables) as answer:
+            yield from answer.to_arrow_reader(BATCH)
+
+    @contextmanager
+    def _asked(self, sql: str, tables: Mapping[str, pa.Table]) -> Iterator[Any]:
         for name, table in tables.items():
             self._con.register(name, table)
         try:
             with _quiet(self.origin):
-                return self._con.sql(sql).to_arrow_table()
+                yield self._con.sql(sql)
         finally:
             for name in tables:
                 self._con.unregister(name)
@@ -202,12 +219,20 @@ class RelationEngine:
 
     def run(self, sql: str, **tables: pa.Table) -> pa.Table:
         """The answer to a query."""
+        with _quiet(self.origin):
+            return self._asked(sql, tables).to_arrow_table()
+
+    def stream(self, sql: str, **tables: pa.Table) -> Iterator[pa.RecordBatch]:
+        """The answer to a query in batches."""
+        with _quiet(self.origin):
+            yield from self._asked(sql, tables).to_arrow_reader(BATCH)
+
+    def _asked(self, sql: str, tables: Mapping[str, pa.Table]) -> Any:
         view = f"sfumato_{uuid.uuid4().hex}"  # a name that cannot shadow one of the caller's
         named = f"WITH source AS ({self._select} FROM {view}) SELECT * FROM ({sql})"
         # DuckDB finds public tables by name in the scope that asks; evaluating in a scope of their own gives them one
         scope = {"relation": self._relation, "view": view, "named": named, **tables}
-        with _quiet(self.origin):
-            return eval("relation.query(view, named).to_arrow_table()", scope)
+        return eval("relation.query(view, named)", scope)
 
     def unreadable(self) -> int:
         """None: these are no lines of a file."""
@@ -252,6 +277,10 @@ class SparkEngine:
         finally:
             for name in tables:
                 self._spark.catalog.dropTempView(names[name])
+
+    def stream(self, sql: str, **tables: pa.Table) -> Iterator[pa.RecordBatch]:
+        """The answer to a query in batches, fetched as one."""
+        yield from self.run(sql, **tables).to_batches(BATCH)
 
     def unreadable(self) -> int:
         """None that can be seen from here."""

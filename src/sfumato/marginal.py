@@ -29,6 +29,7 @@ from sfumato.errors import InputError
 from sfumato.schema import Schema
 
 MAX_CELLS = 2**27  # a dense table of counts is 1 GiB then
+MAX_NUMBER = 2**62  # beyond it a cell's number does not fit
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,11 @@ class Marginal:
                 "take fewer columns or coarser levels"
             )
 
+    def check_sparse(self, schema: Schema) -> None:
+        """Raise unless the schema has these columns and levels, and every cell has a number."""
+        if (cells := self.size(schema)) > MAX_NUMBER:
+            raise InputError(f"the marginal {self} has {cells:.3g} cells, too many to number; take fewer columns")
+
     def bound_axes(self, schema: Schema) -> Iterator[tuple[Binned, int]]:
         """Each column with the number of its level."""
         for axis in self.axes:
@@ -128,3 +134,38 @@ class Counts:
         summed = self.values.sum(axis=rest)
         order = np.argsort(np.argsort(keep))
         return Counts(Marginal(tuple(self.marginal.axes[i] for i in keep)), summed.transpose(tuple(order)))
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The counts of a marginal that are not zero: the numbers of their cells, increasing, and what each holds.
+
+    >>> from sfumato.columns import Category
+    >>> from sfumato.schema import Schema
+    >>> schema = Schema(columns=(Category(name="a", values=(1, 2)), Category(name="b", values=("x", "y", "z"))))
+    >>> found = Cells(Marginal.of("a", "b"), np.array([1, 5]), np.array([7, 2]))
+    >>> [codes.tolist() for codes in found.codes(schema)]
+    [[0, 1], [1, 2]]
+    >>> found.dense(schema).values.tolist()
+    [[0, 7, 0], [0, 0, 2]]
+    """
+
+    marginal: Marginal
+    numbers: npt.NDArray[np.int64]
+    values: npt.NDArray[Any]
+
+    @property
+    def total(self) -> float:
+        """The sum over all cells."""
+        return float(self.values.sum())
+
+    def codes(self, schema: Schema) -> tuple[npt.NDArray[np.int64], ...]:
+        """The bins of each cell, an array for each axis."""
+        return tuple(np.asarray(c, np.int64) for c in np.unravel_index(self.numbers, self.marginal.shape(schema)))
+
+    def dense(self, schema: Schema) -> Counts:
+        """The same with every cell."""
+        self.marginal.check(schema)
+        values = np.zeros(self.marginal.size(schema), self.values.dtype)
+        values[self.numbers] = self.values
+        return Counts(self.marginal, values.reshape(self.marginal.shape(schema)))

@@ -22,7 +22,7 @@ import numpy as np
 from sfumato.coding import Encoding, as_number, as_person, quote
 from sfumato.engine import Engine, connect
 from sfumato.errors import InputError
-from sfumato.marginal import Counts, Marginal
+from sfumato.marginal import Cells, Counts, Marginal
 from sfumato.schema import Schema
 
 if TYPE_CHECKING:
@@ -32,15 +32,16 @@ if TYPE_CHECKING:
 class Table:
     """Records somewhere, and the schema they are read by."""
 
-    def __init__(self, engine: Engine, schema: Schema):
+    def __init__(self, engine: Engine, schema: Schema, condition: str = "TRUE"):
         self.engine = engine
         self.schema = schema
+        self.condition = condition
 
     @classmethod
     def open(cls, data: Any, schema: Schema) -> Table:
         """The table in a file, in memory or in a database; its columns are checked against the schema."""
         if isinstance(data, Table):
-            return cls(data.engine, schema)
+            return cls(data.engine, schema, data.condition)
         table = cls(connect(data), schema)
         known = {name for c in schema.columns for name in (c.name, *c.sources)}
         if table.engine.headed and not known & set(table.engine.families):
@@ -79,25 +80,43 @@ class Table:
             )
         return as_person(f"s.{quote(name)}", self.engine.families[name])
 
+    def where(self, condition: str) -> Table:
+        """The records for which an SQL expression over the columns of `s` holds, as they lie there (text in CSV)."""
+        both = condition if self.condition == "TRUE" else f"({self.condition}) AND ({condition})"
+        return Table(self.engine, self.schema, both)
+
     def counts(self, marginals: Sequence[Marginal], weight: str | None = None) -> list[Counts]:
         """The counts of marginals, in one scan; summed weights where a numeric column of the data is named.
 
         Exact and unbounded: for public and synthetic tables, and for the owner's own eyes.
         """
-        encoded = Encoded(self, marginals, weight=weight)
+        for marginal in marginals:
+            marginal.check(self.schema)
+        return [cells.dense(self.schema) for cells in self.cells(marginals, weight)]
+
+    def cells(self, marginals: Sequence[Marginal], weight: str | None = None) -> list[Cells]:
+        """The counts that are not zero, for marginals of any size; otherwise as `counts`."""
+        encoded = Encoded(self, marginals, weight=weight, sparse=True)
         total = "COUNT(*)" if weight is None else "SUM(weight)"
         answer = self.engine.run(encoded.grouped(total))
-        return encoded.fill(answer, np.dtype(np.int64 if weight is None else np.float64))
+        return encoded.found(answer, np.dtype(np.int64 if weight is None else np.float64))
 
 
 class Encoded:
     """The records of a table as numbers of cells: a query with a column c0, c1, ... for each marginal."""
 
-    def __init__(self, table: Table, marginals: Sequence[Marginal], person: bool = False, weight: str | None = None):
+    def __init__(
+        self,
+        table: Table,
+        marginals: Sequence[Marginal],
+        person: bool = False,
+        weight: str | None = None,
+        sparse: bool = False,
+    ):
         self.schema = table.schema
         self.marginals = tuple(marginals)
         for marginal in self.marginals:
-            marginal.check(self.schema)
+            (marginal.check_sparse if sparse else marginal.check)(self.schema)
         encoding = Encoding()
         try:
             cells = [self._cell(encoding, marginal, table) for marginal in self.marginals]
@@ -107,11 +126,11 @@ class Encoded:
             ) from None
         self.names = tuple(f"c{i}" for i in range(len(cells)))
         select = [f"{cell} AS {name}" for cell, name in zip(cells, self.names, strict=True)]
-        where = "TRUE"
+        where = "TRUE" if table.condition == "TRUE" else encoding.value(table.condition)
         if person:
             who = encoding.value(table.person or "NULL")
             select.append(f"{who} AS person")
-            where = f"{who} IS NOT NULL"
+            where = f"{who} IS NOT NULL AND {where}"
         if weight is not None:
             select.append(f"{encoding.value(self._weight(table, weight))} AS weight")
         self.sql = encoding.query("source", ", ".join(select), where)
@@ -145,6 +164,16 @@ class Encoded:
             f"FROM ({self.sql}) AS e WHERE {where} GROUP BY GROUPING SETS ({sets})"
         )
         return f"SELECT * FROM ({inner}) AS g WHERE cell IS NOT NULL"
+
+    def found(self, answer: pa.Table, dtype: np.dtype[Any]) -> list[Cells]:
+        """The cells in the rows (which marginal, cell, total) of an answer that has each cell once."""
+        which, cell, total = (answer.column(i).to_numpy() for i in range(3))
+        order = np.lexsort((cell, which))
+        parts = np.split(order, np.searchsorted(which[order], np.arange(1, len(self.marginals))))
+        return [
+            Cells(marginal, cell[mine].astype(np.int64), total[mine].astype(dtype))
+            for marginal, mine in zip(self.marginals, parts, strict=True)
+        ]
 
     def fill(self, answer: pa.Table, dtype: np.dtype[Any]) -> list[Counts]:
         """Counts from the rows (which marginal, cell, total) of an answer."""

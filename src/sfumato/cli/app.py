@@ -8,11 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
+from sfumato.cli.contest import contest_app
 from sfumato.cli.output import Output
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 _COST, _WRITE = "Privacy", "What to write"
-_RELEASE, _PREPARE = "With private data", "To begin"
+_RELEASE, _PREPARE, _COMPARE = "With private data", "To begin", "To compare"
 
 app = typer.Typer(
     name="sfumato",
@@ -34,6 +35,12 @@ def _group(name: str, text: str, panel: str) -> typer.Typer:
 simulate_app = _group("simulate", "Invent a city with people in it: records that are nobody's.", _PREPARE)
 schema_app = _group("schema", "Draft and show schemas: what each column may hold.", _PREPARE)
 ledger_app = _group("ledger", "See and set what may be spent on a dataset.", _RELEASE)
+app.add_typer(
+    contest_app,
+    name="contest",
+    help="The temporal map challenge rerun: score, check and make submissions.",
+    rich_help_panel=_COMPARE,
+)
 
 Data = Annotated[
     str,
@@ -225,7 +232,7 @@ def check(data: Data, schema: SchemaFile, quiet: Quiet = False, as_json: Json = 
 def synthesize(
     data: Data,
     schema: SchemaFile,
-    method: Annotated[str, typer.Option(help="The synthesizer: nmd or adagrid.")],
+    method: Annotated[str, typer.Option(help="The synthesizer: nmd, adagrid, uniform.")],
     epsilon: Annotated[
         float, typer.Option(help="The privacy budget ε, above 0; 1 is strong, 10 is weak.", rich_help_panel=_COST)
     ],
@@ -315,6 +322,32 @@ def sample(
         output.warn("this model is NOT PRIVATE: it was made with seeded noise; publish nothing from it")
     written = write_sample(loaded, out, _number(records, "--records"), seed, output)
     output.result({"records": written, "out": str(out)}, f"{out}: {written:,} records from {model}")
+
+
+# ---------------------------------------------------------------------- score
+
+
+@app.command(rich_help_panel=_COMPARE)
+def score(
+    truth: Annotated[str, typer.Argument(metavar="TRUTH", help="The true records, as any DATA.")],
+    synthetic: Annotated[str, typer.Argument(metavar="SYNTHETIC", help="The synthetic records, as any DATA.")],
+    schema: SchemaFile,
+    metric: Annotated[str, typer.Option(help="How to compare: edges, kmarginal, pie, … (docs/metrics).")],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the metric; give it as often as needed."),
+    ] = None,
+    top: Annotated[int, typer.Option(help="How many of the largest contributions to show.")] = 20,
+    json_out: Annotated[
+        str | None, typer.Option("--json", metavar="FILE", help="Write the score as JSON; - prints it.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """How faithful synthetic records are. PRIVATE output where the truth is private."""
+    from sfumato.cli.scoring import Comparison, run_score
+
+    asked = Comparison(truth, synthetic, schema, metric, tuple(settings or ()), {}, top, json_out)
+    run_score(asked, Output(quiet, json_out == "-"))
 
 
 # ---------------------------------------------------------------------- ledger

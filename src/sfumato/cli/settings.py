@@ -28,8 +28,8 @@ def parse_settings(made: Callable[..., Any], pairs: Iterable[str], what: str) ->
         name = name.strip().replace("-", "_")
         if not equals:
             raise InputError(f"--set {pair}: write it as name=value")
-        if name not in {f.name for f in fields(made)}:  # type: ignore[arg-type]
-            raise InputError(f"{what} has no setting '{name}'; it has {', '.join(setting_names(made))}")
+        if name not in setting_names(made):
+            raise InputError(f"{what} has no setting '{name}'; it has {', '.join(setting_names(made)) or 'none'}")
         if name in out:
             raise InputError(f"--set gives '{name}' twice")
         out[name] = _value(text.strip(), known[name], f"--set {pair}")
@@ -37,8 +37,8 @@ def parse_settings(made: Callable[..., Any], pairs: Iterable[str], what: str) ->
 
 
 def setting_names(made: Callable[..., Any]) -> list[str]:
-    """The names of the settings."""
-    return [f.name for f in fields(made)]  # type: ignore[arg-type]
+    """The names of the settings; the schema, which a metric takes first, is none."""
+    return [f.name for f in fields(made) if f.name != "schema"]  # type: ignore[arg-type]
 
 
 def _value(text: str, hint: Any, where: str) -> Any:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from sfumato.schema import Schema
+
 
 class Score(Protocol):
     """One number, and what is behind it. Where the truth is private, all of it is private."""
@@ -26,8 +28,13 @@ class Score(Protocol):
 
 
 class Metric(Protocol):
-    """A way to compare two tables; `truth` and `synthetic` are anything a table can be (`sfumato.Table.open`)."""
+    """A way to compare two tables: a frozen dataclass whose first field is the schema, the rest its settings."""
+
+    @property
+    def schema(self) -> Schema:
+        """What both tables are read by."""
+        ...
 
     def score(self, truth: Any, synthetic: Any) -> Score:
-        """How far the synthetic table is from the truth."""
+        """How far the synthetic table is from the truth; both are anything a table can be (`sfumato.Table.open`)."""
         ...

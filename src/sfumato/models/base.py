@@ -174,8 +174,9 @@ _DAMAGE = (
 def _kinds() -> tuple[type[Stored], ...]:
     from sfumato.models.graphical import GraphicalModel
     from sfumato.models.histogram import HistogramModel
+    from sfumato.models.uniform import UniformModel
 
-    return (GraphicalModel, HistogramModel)
+    return (GraphicalModel, HistogramModel, UniformModel)
 
 
 def _document(file: zipfile.ZipFile) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from sfumato.synthesizers.adagrid import AdaGrid
 from sfumato.synthesizers.base import Synthesizer
 from sfumato.synthesizers.nmd import NMD
+from sfumato.synthesizers.uniform import Uniform
 
-METHODS: Mapping[str, Callable[..., Synthesizer]] = {"adagrid": AdaGrid, "nmd": NMD}
+METHODS: Mapping[str, Callable[..., Synthesizer]] = {"adagrid": AdaGrid, "nmd": NMD, "uniform": Uniform}
 """Frozen dataclasses of settings; each keeps heavy libraries out of its module until it fits."""
 
-__all__ = ["METHODS", "NMD", "AdaGrid", "Synthesizer"]
+__all__ = ["METHODS", "NMD", "AdaGrid", "Synthesizer", "Uniform"]
