@@ -96,7 +96,7 @@ def measure(
     vault = sf.Vault.open(truth.path, truth.schema, budget, ledger=":memory:", seed=1)
     start = time.perf_counter()
     plan = method.plan(truth.schema, budget)
-    found = method._measured(vault.ask(plan), plan, public)
+    found = method.measured(vault.ask(plan), plan, public)
     return Measurement(Problem(found), time.perf_counter() - start)
 
 

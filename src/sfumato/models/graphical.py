@@ -66,7 +66,7 @@ class GraphicalModel(Stored):
             Marginal.of(*clique).check(self.schema)
             if table.shape != Marginal.of(*clique).shape(self.schema) or not -1 <= parent < i:
                 raise InputError(f"the clique {' × '.join(clique)} does not fit the schema or its parent")
-            if set(clique) & seen != set(self._common(i)):
+            if set(clique) & seen != set(self.common(i)):
                 raise InputError(f"the clique {' × '.join(clique)} shares a column with more than its parent")
             if not np.isfinite(table).all() or (table < 0).any() or not table.sum() > 0:
                 raise InputError(f"the marginal of {' × '.join(clique)} is not one of counts")
@@ -81,7 +81,8 @@ class GraphicalModel(Stored):
         cells = sum(m.size for m in self.marginals)
         return f"GraphicalModel({len(self.columns)} columns, {cells:,} cells, {round(self.total):,} records)"
 
-    def _common(self, clique: int) -> Columns:
+    def common(self, clique: int) -> Columns:
+        """What a clique shares with its parent, in the clique's order."""
         parent = self.parents[clique]
         return tuple(c for c in self.cliques[clique] if parent >= 0 and c in self.cliques[parent])
 
@@ -119,7 +120,7 @@ class GraphicalModel(Stored):
         tables: list[Floats] = [np.asarray(m, float) for m in self.marginals]
         share = 1.0
         for i in reversed(range(len(tables))):
-            clique, common = self.cliques[i], self._common(i)
+            clique, common = self.cliques[i], self.common(i)
             gone = tuple(a for a, c in enumerate(clique) if c not in common)
             before = tables[i] if not box else np.asarray(self.marginals[i], float)
             whole = before.sum(gone, keepdims=True)
@@ -278,7 +279,7 @@ class _Step:
     """Draws what a clique adds to records, given what it shares with its parent."""
 
     def __init__(self, model: GraphicalModel, clique: int):
-        self.common = model._common(clique)
+        self.common = model.common(clique)
         self.new = tuple(c for c in model.cliques[clique] if c not in self.common)
         self.sizes = {c: model.schema[c].size() for c in model.cliques[clique]}
 

@@ -131,7 +131,7 @@ class AdaGrid:
         plan = settings.plan(schema, vault.budget)
         selection = select(schema, settings.marginals)
         answers = vault.ask(plan)
-        problem = Problem(settings._measured(answers, plan, known))
+        problem = Problem(settings.measured(answers, plan, known))
         fit = self.estimator.fit(problem, schema.names)
         people = None
         if self.persons and schema.person is not None:
@@ -141,7 +141,7 @@ class AdaGrid:
             () if known is None else public_pools(known, fit.cliques),
         )  # fmt: skip
 
-    def _measured(self, answers: Answers, plan: Plan, public: Any) -> list[Measured]:
+    def measured(self, answers: Answers, plan: Plan, public: Any) -> list[Measured]:
         """All questions asked, those of one size in one round."""
         asked = [q for q in plan if isinstance(q, Gridded)]
         fine: dict[Columns, Mask] = {}
