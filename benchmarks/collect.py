@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
-PARTS = {"house": "The house", "noise": "Noise"}
+PARTS = {"house": "The house", "noise": "Noise", "aemc": "Earth mover cost"}
 RESULTS = Path(__file__).parent / "results.md"
 
 
