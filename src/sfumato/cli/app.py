@@ -232,7 +232,7 @@ def check(data: Data, schema: SchemaFile, quiet: Quiet = False, as_json: Json = 
 def synthesize(
     data: Data,
     schema: SchemaFile,
-    method: Annotated[str, typer.Option(help="The synthesizer: nmd or dpsyn.")],
+    method: Annotated[str, typer.Option(help="The synthesizer: nmd, dpsyn, uniform.")],
     epsilon: Annotated[
         float, typer.Option(help="The privacy budget ε, above 0; 1 is strong, 10 is weak.", rich_help_panel=_COST)
     ],
@@ -327,7 +327,7 @@ def score(
     truth: Annotated[str, typer.Argument(metavar="TRUTH", help="The true records, as any DATA.")],
     synthetic: Annotated[str, typer.Argument(metavar="SYNTHETIC", help="The synthetic records, as any DATA.")],
     schema: SchemaFile,
-    metric: Annotated[str, typer.Option(help="How to compare: edges, mgd.")],
+    metric: Annotated[str, typer.Option(help="How to compare: mgd, kmarginal, edges, pie, … (docs/metrics).")],
     marginals: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="What to compare: a file of marginals, or an example, police or census."),
