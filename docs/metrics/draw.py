@@ -63,14 +63,16 @@ def clock() -> str:
     P, Q = np.zeros(24, int), np.zeros(24, int)
     P[23], Q[0] = 12, 12
     parts = [f'<circle cx="110" cy="110" r="80" fill="none" stroke="{TRUE}" stroke-width="2"/>']
-    for hour in range(0, 24):
+    for hour in range(24):
         x, y = at(hour, 80)
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{INK if hour in (23, 0) else TRUE}"/>')
         if hour % 6 == 0 or hour == 23:
             u, v = at(hour, 98)
             parts.append(text(u, v + 4, str(hour)))
     (x, y), (u, v) = at(23, 70), at(0, 70)
-    parts.append(f'<path d="M{x:.1f},{y:.1f} L{u:.1f},{v:.1f}" stroke="{MOVE}" stroke-width="3" marker-end="url(#tip)"/>')
+    parts.append(
+        f'<path d="M{x:.1f},{y:.1f} L{u:.1f},{v:.1f}" stroke="{MOVE}" stroke-width="3" marker-end="url(#tip)"/>'
+    )
     parts.append(text(110, 112, f"circle: {aemc(P, Q, [Axis.cyclic()]).value:.3f}", MOVE, 14))
     parts.append(text(110, 132, f"line: {aemc(P, Q, [Axis.ordinal()]).value:.3f}", OFF, 14))
     return svg(220, 220, parts)
