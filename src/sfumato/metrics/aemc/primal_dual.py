@@ -15,8 +15,8 @@ second pass over the same program with all signs turned, which takes shortages a
 **Distances** are kept as the price at which the count finds room, times 2^shift, plus the number of arcs on the way:
 prices drop out of the comparison, which becomes D[x] = min(D[x], D[y] + cost·2^shift + 1) over rows of numbers side by
 side. An arc whose flow can be taken back costs −cost. Rows that did not change since an edge was relaxed are passed
-over. Arcs on the way are counted so that counts take short ways and never go in circles; a way of as much cost and fewer
-arcs is not worth another sweep.
+over. Arcs on the way are counted so that counts take short ways and never go in circles; a way of as much cost and
+fewer arcs is not worth another sweep.
 
 The method is the primal-dual one of Ford and Fulkerson with Dinic's layers; all numbers are whole, so it is exact.
 """
