@@ -15,6 +15,7 @@ from pathlib import Path
 PARTS = {
     "house": "The house",
     "noise": "Noise",
+    "aemc": "Earth mover cost",
     "contest": "The contest",
     "dpsyn": "DPSyn",
     "mgd_table": "The table of the MGD design",

@@ -191,7 +191,7 @@ def test_an_attribute_with_one_value_changes_nothing(case: tuple[np.ndarray, np.
 @settings(max_examples=50)
 def test_where_nothing_moves_it_is_the_l1_distance(case: tuple[np.ndarray, np.ndarray, list[Axis], float]) -> None:
     """Infinite weights and no tolerance: ‖P − Q‖₁ / ‖Q‖₁; what moves is never dearer."""
-    P, Q, axes, tolerance = case
+    P, Q, axes, _ = case
     still = aemc(P, Q, [Axis.categorical(INF)] * P.ndim)
     assert still.value == pytest.approx(np.abs(P - Q).sum() / Q.sum())
     assert still.moved == 0

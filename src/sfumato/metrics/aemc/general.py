@@ -4,7 +4,7 @@
 two if they need it. 32 bits are enough for most; where they are not, 64.
 
 **Begun warm.** A table summed over one axis has the same arcs along the others. Its best prices, copied to all bins of
-that axis, differ by no more than the costs allow, and are near the best ones.
+that axis, differ by no more than the costs allow, and are near the best ones where noise outweighs what has moved.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from sfumato.metrics.aemc.axis import Ints, Steps
 from sfumato.metrics.aemc.layout import Layout, build
 
 SHIFT, WIDE = 12, 20  # bits for the number of arcs on a way
+_WORTH = 0.05  # what prices have to prove, of the cost of moving nothing, to begin with them
+
 Array = Any
 Graph = tuple[Steps, Ints] | None
 
@@ -61,7 +63,11 @@ def solve(
 
 
 def _begin(axes: Sequence[Graph], P: Array, low: Array, high: Array, top: int) -> Array | None:
-    """The prices of the table summed over one axis, for every bin of that axis."""
+    """The prices of the table summed over one axis, for every bin of that axis; None where they say too little.
+
+    A sample of the truth, summed, is the truth: its excess and its lack are then of the same place, and prices that
+    know nothing of that are in the way.
+    """
     movable = [i for i, g in enumerate(axes[:-1]) if g is not None and P.shape[i] > 1]
     if not movable:
         return None
@@ -69,6 +75,12 @@ def _begin(axes: Sequence[Graph], P: Array, low: Array, high: Array, top: int) -
     rest = [g for i, g in enumerate(axes) if i != out]
     summed = P.sum(axis=out)
     found = solve(rest, summed, low.sum(axis=out), high.sum(axis=out), top)
+    prices = found.prices.reshape(summed.shape).astype(float)
+    worth = float((np.maximum(prices, 0) * (summed - high.sum(axis=out))).sum())
+    worth += float((np.maximum(-prices, 0) * (low.sum(axis=out) - summed)).sum())
+    off = float(np.maximum(np.maximum(P - high, low - P), 0).sum())
+    if worth < _WORTH * top * off:
+        return None
     return np.broadcast_to(np.expand_dims(found.prices.reshape(summed.shape), out), P.shape)
 
 
