@@ -29,9 +29,10 @@ def arguments(city: Path, *more: object) -> list[object]:
 
 def test_public_data_are_swept_without_a_ledger(sfumato: Sfumato, city: Path) -> None:
     """The table is printed and written with pictures; asked again nothing is left to do."""
+    (city / "out").mkdir()  # an empty folder is as good as none
     ran = sfumato(*arguments(city, "--public-truth", "--seeds", 2, "--epsilons", 1))
     assert ran.code == 0, ran.err
-    assert "4 runs, 4 of them still to be made" in ran.out
+    assert "runs in all 4, still to be made 4" in ran.out
     assert "| dpsyn |" in ran.out
     assert "±" in ran.out
     assert sorted(p.name for p in (city / "out").glob("results.*")) == [
@@ -85,6 +86,16 @@ def test_settings_go_to_their_owners(sfumato: Sfumato, city: Path) -> None:
     assert all("limit=3" in method for method in kept["methods"].values())
 
 
+def test_a_truth_that_is_not_there_leaves_no_folder(sfumato: Sfumato, city: Path) -> None:
+    """Neither a missing file nor one without the columns is found out after something was written."""
+    pq.write_table(trips(9), city / "other.parquet")
+    for truth, words in (("missing.parquet", "does not exist"), ("other.parquet", "no column 'to'")):
+        ran = sfumato("sweep", city / truth, *arguments(city, "--public-truth")[2:])
+        assert ran.code == 2
+        assert words in ran.err
+        assert not (city / "out").exists()
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [
@@ -101,6 +112,7 @@ def test_settings_go_to_their_owners(sfumato: Sfumato, city: Path) -> None:
         (["--delta", "0"], "delta"),
         (["--marginal", "nowhere"], "nowhere"),
         (["--public", "nowhere.csv"], "nowhere.csv"),
+        (["--out", "/proc/nowhere/out"], "cannot be made"),
     ],
 )
 def test_nonsense_is_refused_in_a_sentence(sfumato: Sfumato, city: Path, more: list[str], words: str) -> None:

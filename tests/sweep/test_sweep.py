@@ -109,11 +109,13 @@ def test_more_may_be_added_and_nothing_changed(tmp_path: Path) -> None:
     for change, word in [
         ({"methods": {"dpsyn": sf.DPSyn(iterations=3)}}, "dpsyn"),
         ({"delta": 1e-5}, "delta"),
-        ({"metrics": {"edges": Edges(SCHEMA, ("b", "a"))}}, "edges"),
         ({"schema": SCHEMA.select(["a", "b"]).model_copy(update={"max_records_per_person": 2})}, "schema"),
     ]:
         with pytest.raises(sf.InputError, match=f"{word}.*new folder"):
             sweep(**change).go(tmp_path / "s")
+    swapped = sweep(metrics={"edges": Edges(SCHEMA, ("b", "a"))}).go(tmp_path / "s")
+    assert [r.scores["edges"] for r in swapped] == [r.scores["back"] for r in more], "scored again, not run again"
+    assert [r.seconds for r in swapped] == [r.seconds for r in more]
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "mine.txt").write_text("kept")
     with pytest.raises(sf.InputError, match="not a sweep's"):

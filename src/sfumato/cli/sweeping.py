@@ -53,9 +53,10 @@ def run_sweep(asked: Asked, output: Output) -> None:
     folder = Folder(asked.out, asked.public_truth)
     folder.check(sweep.described())
     waiting = sweep.open(folder)
-    output.say(f"{len(sweep.runs())} runs, {len(waiting)} of them still to be made, into {asked.out}")
+    output.say(f"{asked.out}: runs in all {len(sweep.runs())}, still to be made {len(waiting)}")
     if waiting and not asked.public_truth:
         _consent(sweep, waiting, asked.yes, output)
+        folder.settle(sweep.described())  # before the ledger is touched: nothing is paid for what cannot be written
         sweep.reserve(waiting)
     total = len(sweep.runs())
     with output.counting("sweeping", total) as advance:
@@ -74,9 +75,10 @@ def _consent(sweep: Sweep, waiting: list[Run], yes: bool, output: Output) -> Non
     """Say what the runs cost together, and go on only when somebody agrees."""
     price = sweep.price(waiting)
     said = (
-        f"The truth counts as private. {len(waiting)} runs would cost everybody in it ε = {price.epsilon:.6g} at "
-        f"δ = {price.delta:g}, together, charged to account '{sweep.account}' of {sweep.ledger}; the scores come on "
-        "top and are counted by no ledger. For public or simulated data say --public-truth."
+        f"The truth counts as private. The runs still to be made, {len(waiting)}, would cost everybody in it "
+        f"ε = {price.epsilon:.6g} at δ = {price.delta:g}, together, charged to account '{sweep.account}' of "
+        f"{sweep.ledger}; the scores come on top and are counted by no ledger. For public or simulated data say "
+        "--public-truth."
     )
     output.warn(said)
     if yes:

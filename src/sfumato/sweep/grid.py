@@ -18,6 +18,7 @@ from sfumato.public import Public
 from sfumato.schema import Schema
 from sfumato.sweep.results import Folder, Result
 from sfumato.synthesizers import Synthesizer
+from sfumato.table import Table
 
 Told = Callable[["Run"], None]
 
@@ -71,7 +72,9 @@ class Sweep:
         return [Run(m, e, s) for s in range(self.seeds) for e in sorted(self.epsilons) for m in self.methods]
 
     def check(self) -> None:
-        """Raise unless every method can make its plan for the schema; nothing is read."""
+        """Raise unless every method can make its plan and the truth has the columns; no record is read."""
+        if isinstance(self.truth, str | Path):
+            Table.open(self.truth, self.schema).close()
         for run in self.runs():
             self.costs(run)
 

@@ -64,7 +64,8 @@ class Folder:
     def check(self, described: Mapping[str, Any]) -> dict[str, Any]:
         """Raise unless the folder is new or holds a sweep of the same kind; what it has of methods and metrics, added.
 
-        Other methods, epsilons, seeds and metrics may be added to a sweep; what was run must mean the same.
+        Other methods, epsilons, seeds and metrics may be added to a sweep; what was run must mean the same. Scores are
+        computed again where the settings of their metric have changed.
         """
         file = self.path / "sweep.json"
         if not file.exists():
@@ -75,25 +76,27 @@ class Folder:
         if not isinstance(known, dict) or known.get("format") != FORMAT or known.get("version") != VERSION:
             raise InputError(f"{file} is no sweep of this version; name a new folder")
         for key, value in described.items():
-            if key not in ("methods", "metrics"):
-                if known.get(key) != json.loads(json.dumps(value)):
-                    raise InputError(f"{self.path} holds a sweep with another {key}; name a new folder")
-                continue
-            before = known.get(key, {})
-            if differ := [n for n in value if n in before and before[n] != value[n]]:
-                raise InputError(f"{self.path} holds runs of '{differ[0]}' with other settings; name a new folder")
+            if key not in ("methods", "metrics") and known.get(key) != json.loads(json.dumps(value)):
+                raise InputError(f"{self.path} holds a sweep with another {key}; name a new folder")
+        if differ := _changed(known, described, "methods"):
+            raise InputError(f"{self.path} holds runs of '{differ[0]}' with other settings; name a new folder")
         merged = {key: {**known[key], **described[key]} for key in ("methods", "metrics")}
         return {**known, **merged}
 
     def settle(self, described: Mapping[str, Any]) -> None:
         """Make the folder, or check that what is there is this sweep's, and write down what it is of."""
         document = self.check(described)
+        file = self.path / "sweep.json"
+        again = _changed(read_json(file), described, "metrics") if file.exists() else []
         try:
             for folder in (self.path, self.path / "runs", self.path / "synthetic"):
                 folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"the folder {self.path} cannot be made: {error.strerror}; name another") from None
-        write_text(self.path / "sweep.json", dumps(document) + "\n")
+        for name in [kept.stem for kept in (self.path / "runs").glob("*.json")] if again else []:
+            if result := self.result(name):
+                self.keep(name, result.only([m for m in result.scores if m not in again]))
+        write_text(file, dumps(document) + "\n")
 
     def result(self, name: str) -> Result | None:
         """What is kept of a run, if its synthetic records are there too."""
@@ -126,6 +129,12 @@ class Folder:
         write_text(self.path / "results.svg", svg)
         with written_whole(self.path / "results.png") as beside:
             beside.write_bytes(png)
+
+
+def _changed(known: Any, described: Mapping[str, Any], key: str) -> list[str]:
+    """The methods or metrics whose settings are not those that are written down."""
+    before = known.get(key, {})
+    return [name for name, settings in described[key].items() if before.get(name, settings) != settings]
 
 
 def _parquet(rows: Sequence[Mapping[str, Any]], path: Path, truth: str) -> None:

@@ -156,7 +156,7 @@ def _plan(problem: Problem, steps: list[Steps], jobs: int) -> _Plan:
     count, *sizes = problem.P.shape
     cells = math.prod(sizes)
     inner = max(range(len(sizes)), key=lambda i: (sizes[i] * (4 if steps[i].hubs else 1), i)) + 1
-    if count > sizes[inner - 1]:
+    if count * (1 if steps[inner - 1].hubs else 8) > sizes[inner - 1]:
         inner = 0
     each = max(1, min(math.ceil(_CHUNK / cells), math.ceil(count / jobs)))
     if inner == 0:
