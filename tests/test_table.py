@@ -8,10 +8,12 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato import Category, InputError, Marginal, Number, Period, Person, Schema, Table, Time
+from sfumato import Category, InputError, Marginal, Number, Period, Person, Schema, Table, Time, bounds
+from sfumato.bounded import bounded_counts
 from sfumato.columns import Place
 from tests import slow
 from tests.conftest import OnEngine
@@ -270,3 +272,20 @@ def test_no_year_raises() -> None:
         [Marginal.of("when")]
     )
     assert found.values.tolist() == [1]
+
+
+def test_a_condition_keeps_its_records_on_every_engine(on_engine: OnEngine) -> None:
+    """`where` counts the records for which all conditions hold, plainly and with persons capped, and streams them."""
+    data = records(300, 3)
+    area = "TRY_CAST(s.area AS BIGINT)"  # text in a CSV file
+    table = Table.open(on_engine(data), SCHEMA).where(f"{area} > 0").where(f"{area} < 3")
+    kept = data.filter(pc.and_(pc.greater(data["area"], 0), pc.less(data["area"], 3)))
+    marginal = Marginal.of("area", "kind")
+    expected = slow_counts(kept, marginal)
+    assert table.counts([marginal])[0].values.tolist() == expected.tolist()
+    again = Table.open(table, SCHEMA.select(["area"]))
+    assert again.counts([Marginal.of("area")])[0].total == kept.num_rows
+    everyone = [w for w in kept["who"].to_pylist() if w is not None]
+    (capped,) = bounded_counts(again, [Marginal.of("area")], bounds.records(2), "key")
+    assert capped.total == sum(min(2, everyone.count(w)) for w in set(everyone))
+    assert sum(batch.num_rows for batch in table.engine.stream("SELECT area FROM source AS s")) == 300

@@ -81,7 +81,7 @@ class Table:
         return as_person(f"s.{quote(name)}", self.engine.families[name])
 
     def where(self, condition: str) -> Table:
-        """The records for which an SQL expression over the columns of `s` holds; they are read where they are."""
+        """The records for which an SQL expression over the columns of `s` holds, as they lie there (text in CSV)."""
         both = condition if self.condition == "TRUE" else f"({self.condition}) AND ({condition})"
         return Table(self.engine, self.schema, both)
 

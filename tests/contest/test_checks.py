@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato import InputError
-from sfumato.contest import Checked, sprint1, sprint2, sprint3
+from sfumato.contest import Checked, records, sprint1, sprint2, sprint3
 from tests import challenge
 from tests.contest import official
 
@@ -40,7 +40,7 @@ ONE: dict[str, tuple[Change, tuple[str, ...]]] = {
     "as it should be": (lambda f: f, ()),
     "index columns last": (lambda f: f[[*f.columns[4:], *f.columns[:4]]], ()),
     "missing ε": (lambda f: f[f["epsilon"] == 1.0], ("there are 6 rows", "make 12")),
-    "another ε": (epsilon(2.0, 3.0), ("another epsilon", "line 8")),
+    "another ε": (epsilon(2.0, 3.0), ("another epsilon", "lines 8, 9")),
     "wrong order": (lambda f: f.iloc[[1, 0, *range(2, len(f))]], ("another month", "lines 2, 3")),
     "one row more": (lambda f: pd.concat([f, f[-1:]]), ("there are 13 rows",)),
     "extra index column": (lambda f: f.reset_index(), ("'index' does not belong",)),
@@ -201,6 +201,18 @@ def test_a_long_file_is_checked_to_its_end(tmp_path: Path) -> None:
     assert sum(found.records.values()) == 216_000
 
 
+def test_persons_are_counted_whatever_is_added_up_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts of persons that are merged again and again come to the same."""
+    monkeypatch.setattr(records, "_MANY", 5)
+    frame = official.trips(P3, records=70_000).assign(taxi_id=lambda f: 1_000_000 + f.index % 700)
+    frame.loc[:1, "taxi_id"] = 1_000_699
+    _, found = judged(frame, tmp_path, sprint3.check, P3)
+    assert found.ok
+    frame.loc[2:104, "taxi_id"] = 1_000_699
+    _, found = judged(frame, tmp_path, sprint3.check, P3)
+    assert ["at ε = 1: 1 have, 1000699 has 205" in f.text for f in found.faults] == [True]
+
+
 def test_loose_parameters_are_told(tmp_path: Path) -> None:
     """The files of the final allow a million trips a taxi: that is taken, and said."""
     loose = {**P3, "runs": [{**run, "max_records_per_individual": 1_000_000} for run in P3["runs"]]}
@@ -229,3 +241,20 @@ def test_parameters_that_do_not_fit_are_refused(parameters: dict[str, Any], says
     """One sentence says which sprint they are of, or what is missing."""
     with pytest.raises(InputError, match=says):
         sprint3.check(official.trips(P3), parameters)
+
+
+@pytest.mark.parametrize(
+    ("check", "submission", "parameters", "records"),
+    [
+        (sprint1.check, "sprint1_submission_format.csv.gz", "sprint1_parameters.json", 10_008),
+        (sprint2.check, "sprint2_submission_format_head.csv", "sprint2_parameters.json", 15),
+    ],
+    ids=["sprint 1", "sprint 2"],
+)
+def test_the_formats_that_were_handed_out_are_valid(
+    check: Callable[..., Checked], submission: str, parameters: str, records: int, shared: Path
+) -> None:
+    """The contest's own examples, by its own parameters."""
+    found = check(shared / submission, shared / parameters)
+    assert found.ok, found.faults
+    assert sum(found.records.values()) == records

@@ -150,7 +150,7 @@ def _number(text: str | None) -> float | None:
     if text is None:
         return float("nan")
     try:
-        return float(text)
+        return None if "_" in text else float(text)
     except ValueError:
         return None
 
