@@ -146,7 +146,7 @@ def _scored(schema: Any, learned: Mapping[str, Any], records: int, repeats: int,
         names = list(found.parts[mine[0]])
         parts = ", ".join(f"{n[0]} {1000 * statistics.mean(found.parts[m][n] for m in mine):.0f}" for n in names)
         figures = f"{statistics.mean(totals):.1f}{spread} ({parts})"
-        out.append((f"third score, {records:,} private trips: {name}", figures, "ε = 10 above ε = 1, both above public alone"))
+        out.append((f"third score, {records:,} private trips: {name}", figures, "ε = 10 > ε = 1 > public alone"))
     return out
 
 
