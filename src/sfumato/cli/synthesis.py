@@ -59,7 +59,7 @@ def run_synthesis(request: Request, output: Output) -> None:
     schema = Schema.load(request.schema)
     budget = Budget(request.epsilon, request.delta)
     method = _method(request)
-    public = None if request.public is None else Public.open(request.public, schema)
+    public = _public(request, schema)
     informed = getattr(method, "informed", None)
     if informed is not None and public is not None:
         method = informed(schema, public)
@@ -136,12 +136,19 @@ def _check_targets(request: Request) -> None:
     inputs: dict[str, Iterable[str | Path]] = {"the data": files_of(request.data), "the schema": [request.schema]}
     if request.public is not None:
         inputs["the public data"] = files_of(request.public)
-        private = {os.path.realpath(file) for file in files_of(request.data)}
-        if same := [file for file in files_of(request.public) if os.path.realpath(file) in private]:
-            raise InputError(f"--public {same[0]} is the private data itself; give a table that anyone may see")
     if request.ledger is not None:
         inputs["the ledger"] = [request.ledger]
     check_apart({"--out": request.out, "--model-out": request.model_out}, inputs)
+
+
+def _public(request: Request, schema: Schema) -> Public | None:
+    """The public data, if there are any; raises where they are the private ones, before anything is read from them."""
+    if request.public is None:
+        return None
+    private = {os.path.realpath(file) for file in files_of(request.data)}
+    if same := [file for file in files_of(request.public) if os.path.realpath(file) in private]:
+        raise InputError(f"--public {same[0]} is the private data itself; give a table that anyone may see")
+    return Public.open(request.public, schema)
 
 
 def _method(request: Request) -> Synthesizer:
