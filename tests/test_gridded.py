@@ -71,14 +71,17 @@ def test_answers_are_each_persons_own_scaled_and_added_on_every_engine(on_engine
     np.testing.assert_allclose(got / UNIT, want, atol=100 / UNIT)
 
 
-def test_a_record_weighs_the_same_in_every_marginal() -> None:
+def test_a_record_weighs_the_same_in_every_marginal_on_every_engine(on_engine: OnEngine) -> None:
     """A person with R records, counted or not, gives each the weight min(1, C/R), rounded down to the lattice."""
     table = people([3, 8, 20], 5)
-    with Table.open(table, SCHEMA) as opened:
-        (got,) = grid_counts(opened, [Marginal.of(*WHOLE)], weight(7), "key")
+    with Table.open(on_engine(table), SCHEMA) as opened:
+        got, half = grid_counts(opened, [Marginal.of(*WHOLE), Marginal.of("area@half")], weight(7), "key")
     own = slow.histograms(table, SCHEMA, Marginal.of(*WHOLE))
     want = sum(h * min(UNIT, 7 * UNIT // size) for h, size in zip(own.values(), (3, 8, 20), strict=True))
     np.testing.assert_array_equal(got.values, want)
+    areas = slow.histograms(table, SCHEMA, Marginal.of("area@half"))
+    want = sum(h * min(UNIT, 7 * UNIT // size) for h, size in zip(areas.values(), (3, 8, 20), strict=True))
+    np.testing.assert_array_equal(half.values, want)
 
 
 def test_parts_of_the_persons_add_up_to_the_whole(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:

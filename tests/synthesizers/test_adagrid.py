@@ -14,6 +14,7 @@ import sfumato as sf
 from sfumato.estimation import Estimator
 from sfumato.models import GraphicalModel
 from sfumato.models.people import Sizes, Slots
+from sfumato.privacy.budget import compose
 from sfumato.privacy.plan import Gridded, Norms, Persons
 from sfumato.privacy.vault import Noisy
 from sfumato.public import Public
@@ -36,6 +37,20 @@ def test_the_66_questions_have_the_exact_noise(epsilon: float, limit: float, sig
     folded = levels.pop("pickup_community_area × dropoff_community_area")
     assert folded == pytest.approx(sigma / np.sqrt(8), abs=0.01)
     assert set(np.round(list(levels.values()), 2)) == {sigma}
+
+
+def test_the_ledger_holds_the_noise_of_every_question(tmp_path) -> None:
+    """Asking the plan writes 59 questions with σ = 4290.24 into the ledger, and their composition is ε = 1."""
+    data = taxi(records=200)
+    data.write(tmp_path / "t.parquet")
+    ledger = sf.Ledger(tmp_path / "l")
+    vault = sf.Vault.open(tmp_path / "t.parquet", data.schema, sf.Budget(1, DELTA), ledger)
+    vault.ask(sf.AdaGrid(bound=sf.weight(150), public=True))
+    (release,) = ledger.releases("data")
+    assert len(release.charges) == 59
+    assert Counter(round(c.noise, 2) for c in release.charges) == {4290.24: 58, round(4290.24 / np.sqrt(8), 2): 1}
+    assert {(c.bound, c.sensitivity) for c in release.charges} == {("weight(150)", 150.0)}
+    assert compose([c.cost for c in release.charges], DELTA) == pytest.approx(1, rel=1e-9)
 
 
 def test_the_whole_plan_spends_the_budget_and_no_more() -> None:
@@ -200,7 +215,8 @@ def test_what_is_too_large_is_made_smaller_and_said() -> None:
     assert all(len(o) < 3 for o in chosen.outer)
     assert any("too many; measured in pairs" in note for note in chosen.notes)
     plan = sf.AdaGrid().plan(huge, sf.Budget(1, 1e-6))
-    assert plan.notes == chosen.notes
+    assert plan.notes[:-1] == chosen.notes
+    assert plan.notes[-1].startswith(f"the model has {chosen.cells:,} cells; fitting it takes about")
     with pytest.raises(sf.InputError, match="more than 16,777,216; take fewer or smaller"):
         sf.AdaGrid(marginals=(("area", "hour", "shop"),)).plan(huge, sf.Budget(1, 1e-6))
 

@@ -54,6 +54,7 @@ def plan_data(plan: Plan, schema: Schema, budget: Budget, unit: str) -> dict[str
         "epsilon": budget.epsilon,
         "delta": budget.delta,
         "unit": unit,
+        **({"notes": list(plan.notes)} if plan.notes else {}),
         "questions": [
             {
                 "question": p.question.name,

@@ -50,6 +50,7 @@ from sfumato.schema import Schema
 from sfumato.synthesizers.people import MOST, public_people, public_pools, sizes_of, starts
 from sfumato.synthesizers.selection import TAXI, TAXI_COPIES, Selection, canonical, select
 
+BASE, PER_CELL = 500, 150  # MiB, and bytes a cell, of memory while a model is fitted
 LEAST = 0.5  # of a limit: a person whose only record is asked coarsely has norms below 1
 NORMS, SIZES = 0.05, 0.01  # parts of the budget, where public data does not tell
 
@@ -107,7 +108,9 @@ class AdaGrid:
             if bound is None and not self.public:
                 asked.append(Norms(f"norms of {name}", marginal, norm_edges(schema), share=NORMS * total / len(shares)))
             asked.append(Gridded(name, marginal, bound, share=share))
-        return Plan("adagrid", tuple(asked), selection.notes)
+        memory = BASE + PER_CELL * selection.cells // 2**20
+        size = f"the model has {selection.cells:,} cells; fitting it takes about {memory:,} MiB"
+        return Plan("adagrid", tuple(asked), (*selection.notes, size))
 
     def _shares(self, schema: Schema, selection: Selection) -> dict[Columns, float]:
         """How many times each marginal counts."""

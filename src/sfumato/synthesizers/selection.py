@@ -42,11 +42,12 @@ TAXI_COPIES = {(_AREA, "dropoff_community_area"): 8}
 
 @dataclass(frozen=True)
 class Selection:
-    """The outermost marginals, what to say about them, and the columns that tell a person's day."""
+    """The outermost marginals, what to say about them, the columns that tell a person's day, the model's cells."""
 
     outer: tuple[Columns, ...]
     notes: tuple[str, ...]
     anchors: Columns
+    cells: int
 
     def closure(self) -> tuple[Columns, ...]:
         """Every set of columns within an outermost marginal, small ones first."""
@@ -186,4 +187,4 @@ def _checked(
         kept += [(c,) for c in largest if not any(c in o for o in kept)]
     if left := [n for n in schema.names if not any(n in o for o in kept)]:
         said.append(f"not modelled: {', '.join(left)}")
-    return Selection(tuple(kept), tuple(said), tuple(a for a in anchors if any(a in o for o in kept)))
+    return Selection(tuple(kept), tuple(said), tuple(a for a in anchors if any(a in o for o in kept)), cells)
