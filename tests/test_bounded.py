@@ -15,7 +15,7 @@ from sfumato import Bound, Category, InputError, Marginal, Number, Person, Schem
 from sfumato import bounded as bounded_module
 from sfumato.bounded import bounded_counts
 from sfumato.bounds import UNIT
-from sfumato.engine import OutOfMemoryError
+from sfumato.quiet import OutOfMemoryError
 from tests import slow
 from tests.conftest import OnEngine
 

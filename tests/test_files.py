@@ -2,7 +2,6 @@
 
 import os
 import stat
-import time
 
 import pytest
 
@@ -125,13 +124,11 @@ def test_what_is_not_json_is_said_in_one_sentence(tmp_path, raw, text):
     assert str(caught.value) == f"{tmp_path / 't.json'}{text}"
 
 
-def test_a_number_of_thousands_of_digits_is_an_error_and_takes_no_time(tmp_path):
-    """Python would need quadratic time for it, and refuses."""
+def test_a_number_of_thousands_of_digits_is_an_error(tmp_path):
+    """Python would need quadratic time for it, and refuses; so does the reader, in a sentence."""
     (tmp_path / "t.json").write_bytes(b"9" * 1_000_000)
-    start = time.perf_counter()
     with pytest.raises(InputError, match="is not JSON that can be used"):
         read_json(tmp_path / "t.json")
-    assert time.perf_counter() - start < 2
 
 
 def test_a_file_larger_than_it_may_be_is_refused(tmp_path):

@@ -25,8 +25,9 @@ import numpy as np
 
 from sfumato.bounds import UNIT, Bound
 from sfumato.coding import literal
-from sfumato.engine import OutOfMemoryError, part_of
+from sfumato.engine import part_of
 from sfumato.marginal import Counts, Marginal
+from sfumato.quiet import OutOfMemoryError
 from sfumato.table import Encoded, Table
 
 if TYPE_CHECKING:

@@ -6,25 +6,23 @@ DataFrame by its own cluster. The data is called `source` in every query. What c
 answer, never of records.
 
 Engines keep quiet: their error texts may quote a record, so they are never passed on, and nothing is spilled to
-disk (DuckDB has no temporary folder here; see `Engine.memory`).
+disk (DuckDB has no temporary folder here; see `sfumato.quiet.memory`).
 """
 
 from __future__ import annotations
 
-import csv
 import glob
-import gzip
-import io
 import os
 import uuid
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sfumato.coding import Family, literal, quote
-from sfumato.errors import InputError, RunError
+from sfumato.errors import InputError
 from sfumato.frames import from_pandas, refuse_double
+from sfumato.quiet import memory, quiet
+from sfumato.scans import csv_scan, parquet_scan
 
 if TYPE_CHECKING:
     import duckdb
@@ -32,18 +30,6 @@ if TYPE_CHECKING:
 
 
 BATCH = 1 << 17  # records of an answer that are handed over at a time
-
-
-def memory() -> int:
-    """Memory for an embedded DuckDB, in MB; a table that needs more is counted in several passes."""
-    text = os.environ.get("SFUMATO_MEMORY_MB", "1500")
-    if not (text.isascii() and text.isdecimal() and int(text) >= 1):
-        raise InputError(f"SFUMATO_MEMORY_MB is {text!r}; set it to a whole number of megabytes, such as 1500")
-    return int(text)
-
-
-class OutOfMemoryError(RunError):
-    """A query did not fit in memory; asking it in more passes may help."""
 
 
 class Engine(Protocol):
@@ -134,7 +120,7 @@ class DuckEngine:
         self.origin, self._scan = origin, scan
         self.headed = scan is not None and scan.startswith("read_csv")
         settings: dict[str, Any] = {"memory_limit": f"{memory()}MB", "temp_directory": ""}
-        with _quiet(origin):
+        with quiet(origin):
             self._con = duckdb.connect(config=settings)
             self._con.execute(
                 "SET TimeZone = 'UTC'; SET preserve_insertion_order = false; SET enable_progress_bar = false; "
@@ -144,7 +130,7 @@ class DuckEngine:
             refuse_double(table.column_names, origin)
             self._register(table)
         else:
-            with _quiet(origin):
+            with quiet(origin):
                 if attach:
                     self._con.execute(f"ATTACH {literal(attach)} AS held (READ_ONLY)")
                 self._con.execute(f"CREATE TEMP VIEW source AS SELECT * FROM {scan}")
@@ -169,7 +155,7 @@ class DuckEngine:
             ) from None
 
     def _describe(self) -> dict[str, Family]:
-        with _quiet(self.origin):
+        with quiet(self.origin):
             return {n: _duck_family(str(t)) for n, t, *_ in self._con.execute("DESCRIBE source").fetchall()}
 
     def run(self, sql: str, **tables: pa.Table) -> pa.Table:
@@ -187,7 +173,7 @@ class DuckEngine:
         for name, table in tables.items():
             self._con.register(name, table)
         try:
-            with _quiet(self.origin):
+            with quiet(self.origin):
                 yield self._con.sql(sql)
         finally:
             for name in tables:
@@ -198,7 +184,7 @@ class DuckEngine:
         if self._scan is None or not self._scan.startswith("read_csv"):
             return 0
         scan = self._scan.replace("ignore_errors = true", "store_rejects = true, rejects_limit = 0")
-        with _quiet(self.origin):
+        with quiet(self.origin):
             self._con.sql(f"SELECT COUNT(*) FROM (SELECT * FROM {scan}) AS s").fetchall()
             return int(self._con.sql("SELECT COUNT(DISTINCT line) FROM reject_errors").fetchall()[0][0])
 
@@ -227,12 +213,12 @@ class RelationEngine:
 
     def run(self, sql: str, **tables: pa.Table) -> pa.Table:
         """The answer to a query."""
-        with _quiet(self.origin):
+        with quiet(self.origin):
             return self._asked(sql, tables).to_arrow_table()
 
     def stream(self, sql: str, **tables: pa.Table) -> Iterator[pa.RecordBatch]:
         """The answer to a query in batches."""
-        with _quiet(self.origin):
+        with quiet(self.origin):
             yield from self._asked(sql, tables).to_arrow_reader(BATCH)
 
     def _asked(self, sql: str, tables: Mapping[str, pa.Table]) -> Any:
@@ -280,7 +266,7 @@ class SparkEngine:
         for name, table in tables.items():
             self._spark.createDataFrame(table).createOrReplaceTempView(names[name])
         try:
-            with _quiet(self.origin):
+            with quiet(self.origin):
                 return self._spark.sql(to_spark(sql, names)).toArrow()
         finally:
             for name in tables:
@@ -376,9 +362,9 @@ def _from_path(text: str) -> Engine:
         raise InputError(f"{shut} may not be read by you; ask its owner for the permission")
     listed = "[" + ", ".join(literal(glob.escape(f)) for f in files) + "]"  # DuckDB takes names for patterns, too
     if all(f.endswith((".parquet", ".pq")) for f in files):
-        return DuckEngine(text, scan=_parquet_scan(files, listed))
+        return DuckEngine(text, scan=parquet_scan(files, listed))
     if all(f.removesuffix(".gz").endswith((".csv", ".tsv", ".txt")) for f in files):
-        return DuckEngine(text, scan=_csv_scan(files, listed))
+        return DuckEngine(text, scan=csv_scan(files, listed))
     raise InputError(f"{text}: only CSV (.csv, .tsv, .txt, also .gz), Parquet (.parquet) and DuckDB (.duckdb) are read")
 
 
@@ -393,7 +379,7 @@ def _is_text(name: str) -> bool:
 def _from_database(file: str, table: str) -> Engine:
     if not os.path.isfile(file):
         raise InputError(f"{file} does not exist")
-    with _quiet(file), _opened(file) as con:
+    with quiet(file), _opened(file) as con:
         listed = "SELECT table_schema, table_name FROM information_schema.tables ORDER BY ALL"
         found = [name if schema == "main" else f"{schema}.{name}" for schema, name in con.execute(listed).fetchall()]
     named = f"it has {', '.join(found[:8])}{' …' if len(found) > 8 else ''}" if found else "it has none"
@@ -416,98 +402,3 @@ def _opened(file: str) -> duckdb.DuckDBPyConnection:
         if "lock" in str(error):
             raise InputError(f"{file} is held by another program that writes to it; close that first") from None
         raise
-
-
-def _parquet_scan(files: Sequence[str], listed: str) -> str:
-    """The scan of Parquet files; each is looked at, so that one that cannot be read is found before budget is spent."""
-    import duckdb
-
-    names: list[str] = []
-    with duckdb.connect() as con:
-        for file in files:
-            with _quiet(file):
-                found = con.sql(
-                    f"SELECT * FROM read_parquet({literal(glob.escape(file))}, hive_partitioning = false)"
-                ).columns
-            if lost := sorted(set(names) - set(found)):
-                raise InputError(f"{file} has no column '{lost[0]}', which {files[0]} has; give files of one kind")
-            names = names or found
-    in_path = {part.partition("=")[0] for file in files for part in os.path.dirname(file).split(os.sep) if "=" in part}
-    # a folder such as month=3 adds a column, but never in place of one that the files have
-    hive = ", hive_partitioning = false" if in_path & set(names) else ""
-    return f"read_parquet({listed}{', union_by_name = true' if len(files) > 1 else ''}{hive})"
-
-
-def _csv_scan(files: Sequence[str], listed: str) -> str:
-    """The scan of CSV files: every column as text, the form decided by the header alone, bad lines left out."""
-    encoding, delimiter, names = _header(files[0])
-    for other in files[1:]:
-        if _header(other) != (encoding, delimiter, names):
-            raise InputError(f"{other} has another header than {files[0]}; files read together need the same columns")
-    for compressed in (f for f in files if f.endswith(".gz")):
-        _check_whole(compressed)
-    columns = ", ".join(f"{literal(n)}: 'VARCHAR'" for n in names)
-    return (
-        f"read_csv({listed}, columns = {{{columns}}}, auto_detect = false, header = true, "
-        f"delim = {literal(delimiter)}, quote = '\"', escape = '\"', encoding = {literal(encoding)}, "
-        "ignore_errors = true, null_padding = true, strict_mode = false, hive_partitioning = false, "
-        "parallel = false)"  # several readers cannot fill up short lines and read values of several lines
-    )
-
-
-def _check_whole(file: str) -> None:
-    """Raise unless a compressed file can be unpacked to its end: one cut short is found before budget is spent."""
-    with _quiet(file), gzip.open(file, "rb") as stream:
-        while stream.read(1 << 22):
-            pass
-
-
-def _header(file: str) -> tuple[str, str, list[str]]:
-    """Encoding, delimiter and column names of a CSV file, from its first line."""
-    with _quiet(file), gzip.open(file, "rb") if file.endswith(".gz") else open(file, "rb") as stream:
-        start = stream.read(1 << 20)
-    encoding = "utf-16" if start.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
-    try:
-        first = start.decode("utf-16" if encoding == "utf-16" else "utf-8-sig", errors="replace")
-        line = next(iter(first.splitlines()), "")
-        if "\0" in line:
-            raise InputError(f"{file} is not text in UTF-8; save it as UTF-8")
-        if "�" in line:
-            raise InputError(f"{file}, line 1: the header is not UTF-8 text; save the file as UTF-8")
-        if not line.strip():
-            what = ", line 1: it is blank; it" if first.strip() else " is empty; its first line"
-            raise InputError(f"{file}{what} must name the columns")
-        delimiter = max(",;\t|", key=line.count)
-        names = [n.strip() for n in next(csv.reader(io.StringIO(first), delimiter=delimiter))]
-    except (UnicodeDecodeError, csv.Error):
-        raise InputError(f"{file}, line 1: the header cannot be read; save the file as CSV in UTF-8") from None
-    names = [n or f"unnamed_{i}" for i, n in enumerate(names)]
-    letters = [n.lower() for n in names]  # engines take 'Area' and 'area' for one column
-    if double := next((at for at, n in enumerate(letters) if n in letters[:at]), None):
-        # not by its name: where the header is missing, that is a record's value
-        alike = letters.index(letters[double]) + 1
-        raise InputError(
-            f"{file}, line 1: columns {alike} and {double + 1} are called alike; give each column a name of its own"
-        )
-    return encoding, delimiter, names
-
-
-@contextmanager
-def _quiet(origin: str) -> Iterator[None]:
-    """Turn what an engine raises into a sentence without the engine's own text, which may quote a record."""
-    import duckdb
-
-    try:
-        yield
-    except (InputError, RunError):
-        raise
-    except duckdb.OutOfMemoryException:
-        raise OutOfMemoryError(
-            f"{origin}: counting needs more than {memory()} MB; set SFUMATO_MEMORY_MB higher"
-        ) from None
-    except (OSError, EOFError, zlib.error, duckdb.IOException, duckdb.InvalidInputException) as error:
-        raise InputError(
-            f"{origin} cannot be read ({type(error).__name__}); is it the kind of file its name says?"
-        ) from None
-    except Exception as error:
-        raise RunError(f"{origin}: the engine could not answer ({type(error).__name__})") from None
