@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
-PARTS = {"house": "The house", "noise": "Noise", "contest": "The contest"}
+PARTS = {"house": "The house", "noise": "Noise", "contest": "The contest", "report": "The report"}
 RESULTS = Path(__file__).parent / "results.md"
 
 

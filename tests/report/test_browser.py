@@ -51,7 +51,7 @@ def test_the_slider_changes_the_map(browser: Any, page: str) -> None:
 def test_what_a_map_says_is_what_the_table_holds(browser: Any, page: str, city: City) -> None:
     """The total over the map of a month and a kind is the number of such records in both tables."""
     looked = Looked(browser, page)
-    looked.page.get_by_label("Which records").select_option(label="late")
+    looked.page.get_by_label("Which records").select_option(label="kind, by group: late")
     looked.page.locator("#slider").fill("3")
     told = looked.page.locator(".panels figcaption small").all_inner_texts()[:2]
     reading = {"truth.parquet": ("c", "d"), "synthetic.parquet": ("late",)}
