@@ -97,6 +97,17 @@ def test_it_fits_its_window_and_can_be_read(browser: Any, page: str, scheme: str
     looked.close()
 
 
+def test_it_prints_black_on_white(browser: Any, page: str) -> None:
+    """On paper, also from a dark screen, text can be read, the maps keep their colours and the controls are left out."""
+    looked = Looked(browser, page, color_scheme="dark")
+    looked.page.emulate_media(media="print", color_scheme="dark")
+    assert looked.page.evaluate(CONTRAST) == []
+    assert looked.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not looked.page.locator(".controls").is_visible()
+    assert looked.page.locator("svg.map").first.is_visible()
+    looked.close()
+
+
 def test_it_says_itself_to_a_screen_reader(browser: Any, page: str) -> None:
     """One first heading, no level left out, a label on every control and every picture, a name for every table cell."""
     looked = Looked(browser, page)
