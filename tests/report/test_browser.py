@@ -98,7 +98,7 @@ def test_it_fits_its_window_and_can_be_read(browser: Any, page: str, scheme: str
 
 
 def test_it_prints_black_on_white(browser: Any, page: str) -> None:
-    """On paper, also from a dark screen, text can be read, the maps keep their colours and the controls are left out."""
+    """On paper, also from a dark screen, text can be read, the maps are there and the controls are left out."""
     looked = Looked(browser, page, color_scheme="dark")
     looked.page.emulate_media(media="print", color_scheme="dark")
     assert looked.page.evaluate(CONTRAST) == []
