@@ -12,7 +12,13 @@ from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
-PARTS = {"house": "The house", "noise": "Noise", "contest": "The contest", "report": "The report"}
+PARTS = {
+    "house": "The house",
+    "noise": "Noise",
+    "aemc": "Earth mover cost",
+    "contest": "The contest",
+    "report": "The report",
+}
 RESULTS = Path(__file__).parent / "results.md"
 
 

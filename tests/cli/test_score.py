@@ -26,6 +26,20 @@ def test_a_score_as_json_is_printed_or_written(sfumato: Sfumato, city: Path) -> 
     assert printed == json.loads((city / "score.json").read_text()) == {"metric": "edges", "value": 1.0, "pairs": []}
 
 
+MGD = [*SCORE, "--metric", "mgd"]
+
+
+def test_mgd_takes_its_options_and_tells_its_parts(sfumato: Sfumato, city: Path) -> None:
+    """Marginals from a file, a tolerance above the file's, and JSON with marginals and their bins."""
+    (city / "marginals.json").write_text(
+        '{"sfumato": "marginals", "version": 1, "tolerance": 9, "marginals": ["area", "area, hour"]}'
+    )
+    ran = sfumato(*MGD, "--marginals", "marginals.json", "--tolerance", "2", "--jobs", "1", "--json", "out.json")
+    assert (ran.code, "mgd 0.0000" in ran.out, "area × hour" in ran.out) == (0, True, True)
+    found = json.loads((city / "out.json").read_text())
+    assert (found["value"], found["tolerance"], len(found["marginals"])) == (0.0, 2.0, 2)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -34,6 +48,15 @@ def test_a_score_as_json_is_printed_or_written(sfumato: Sfumato, city: Path) -> 
         ([*SCORE, "--metric", "edges", "--set", "schema=x"], "has no setting 'schema'"),
         ([*EDGES, "--set", "columns=area,hour"], "twice"),
         ([*EDGES, "--top", "-1"], "--top is -1"),
+        ([*EDGES, "--tolerance", "2"], "metric 'edges' takes no --tolerance"),
+        ([*MGD, "--marginals", "crime"], "no example of that name"),
+        ([*MGD, "--marginals", "absent.json"], "absent.json"),
+        ([*MGD, "--marginals", "schema.json"], "is no file of marginals"),
+        ([*MGD, "--marginals", "police"], "the schema has no column"),
+        ([*MGD, "--tolerance", "-1"], "tolerance is a number from 0 on"),
+        ([*MGD, "--tolerance", "much"], "--set tolerance=much"),
+        ([*MGD, "--jobs", "0"], "jobs is the number of threads"),
+        ([*MGD, "--set", "alpha=-1"], "alpha is a number from 0 on"),
         ([*EDGES, "--json", "trips.parquet"], "--json trips.parquet is also"),
         ([*EDGES, "--json", "nowhere/score.json"], "does not exist"),
         ([SCORE[0], "absent.csv", *SCORE[2:], "--metric", "edges", "--set", "columns=area,hour"], "absent.csv"),

@@ -223,7 +223,7 @@ def _document(data: Any, where: str, folder: Path, schema: Schema) -> Weighing:
         data = {"sfumato": "marginals", "version": 1, "marginals": data}
     if not isinstance(data, Mapping) or data.get("sfumato") != "marginals":
         raise InputError(
-            f'{where} holds no marginals: it needs {{"sfumato": "marginals", "version": 1, "marginals": …}}'
+            f'{where} is no file of marginals: it needs {{"sfumato": "marginals", "version": 1, "marginals": …}}'
         )
     if data.get("version") != 1:
         raise InputError(f"{where} is version {data.get('version')!r} of marginals; this Sfumato reads version 1")

@@ -67,14 +67,15 @@ def ortools(P: np.ndarray, Q: np.ndarray, axes: Sequence[Axis], tolerance: int) 
     from ortools.graph.python import min_cost_flow
 
     shape, n = P.shape, P.size
-    steps = [axis.steps(k) for axis, k in zip(axes, shape, strict=True)]
+    steps = [axis.steps(k) if math.isfinite(axis.weight) else None for axis, k in zip(axes, shape, strict=True)]
     common = math.lcm(*(c.denominator for s in steps if s is not None for c in s.costs))
     tails: list[Any] = []
     heads: list[Any] = []
     costs: list[Any] = []
     number, nodes = np.arange(n).reshape(shape), n
     for place, s in enumerate(steps):
-        assert s is not None
+        if s is None:  # nothing moves along it
+            continue
         rows = np.moveaxis(number, place, -1).reshape(-1, shape[place])[:, s.order]
         at = np.concatenate([rows, nodes + np.arange(len(rows) * s.hubs).reshape(len(rows), s.hubs)], axis=1)
         nodes += len(rows) * s.hubs

@@ -124,7 +124,7 @@ def outcome(problem: Problem, jobs: int) -> Outcome:
     graphs = [(s, problem.costs(s)) for s in steps]
     arrays = [problem.whole(a) for a in (problem.P, problem.low, problem.high)]
     for i, s in enumerate(steps):
-        if s.hubs:
+        if len(problem.axes[i].levels):  # bins of one group next to each other
             arrays = [np.take(a, s.order, axis=i + 1) for a in arrays]
     plan = _plan(problem, steps, jobs)
     work = [(c, [np.ascontiguousarray(a[c].transpose(plan.order)) for a in arrays]) for c in plan.chunks]
@@ -156,7 +156,7 @@ def _plan(problem: Problem, steps: list[Steps], jobs: int) -> _Plan:
     count, *sizes = problem.P.shape
     cells = math.prod(sizes)
     inner = max(range(len(sizes)), key=lambda i: (sizes[i] * (4 if steps[i].hubs else 1), i)) + 1
-    if count > sizes[inner - 1]:
+    if count * (1 if steps[inner - 1].hubs else 8) > sizes[inner - 1]:
         inner = 0
     each = max(1, min(math.ceil(_CHUNK / cells), math.ceil(count / jobs)))
     if inner == 0:
@@ -242,7 +242,7 @@ def _joined(problem: Problem, steps: list[Steps], arrays: list[Array], parts: li
     count = problem.P.size
     back = np.arange(count).reshape(problem.P.shape)  # where each cell, in the order of the graphs, stands
     for i, s in enumerate(steps):
-        if s.hubs:
+        if len(problem.axes[i].levels):
             back = np.take(back, s.order, axis=i + 1)
     back = back.reshape(-1)
     q, p = np.empty(count, np.int64), np.empty(count, np.int64)

@@ -15,7 +15,8 @@ second pass over the same program with all signs turned, which takes shortages a
 **Distances** are kept as the price at which the count finds room, times 2^shift, plus the number of arcs on the way:
 prices drop out of the comparison, which becomes D[x] = min(D[x], D[y] + cost·2^shift + 1) over rows of numbers side by
 side. An arc whose flow can be taken back costs −cost. Rows that did not change since an edge was relaxed are passed
-over. Arcs on the way are counted so that counts take shortest ways and never go in circles.
+over. Arcs on the way are counted so that counts take short ways and never go in circles; a way of as much cost and
+fewer arcs is not worth another sweep.
 
 The method is the primal-dual one of Ford and Fulkerson with Dinic's layers; all numbers are whole, so it is exact.
 """
@@ -31,10 +32,11 @@ from sfumato.metrics.aemc.layout import Layout
 Array = Any
 
 DONE, TOO_FAR = 0, 1
+LOW = 2**32 - 1  # a node is its row and, in the lower half of the number, its place in the row
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _relax(near: Array, far: Array, flow: Array, sign: int, cost: int) -> bool:
+def _relax(near: Array, far: Array, flow: Array, sign: int, cost: int, shift: int) -> bool:
     """Shorten distances in `far` over arcs to `near`; `sign` is 1 where the flow is counted from far to near."""
     kind = near.dtype.type
     there, back = kind(cost + 1), kind(1 - cost)
@@ -55,40 +57,58 @@ def _relax(near: Array, far: Array, flow: Array, sign: int, cost: int) -> bool:
             less = best if best < here else here
             changed |= kind(less ^ here)
             far[j] = less
-    return bool(changed != 0)
+    return bool(changed >> shift != 0)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
+def _gather(far: int, near: Array, flow: Array, cost: int) -> Any:
+    """The distance of a node that arcs lead from to all of `near`; the flow is counted towards the node."""
+    kind = near.dtype.type
+    there, back = kind(cost + 1), kind(1 - cost)
+    least = kind(far)
+    for i in range(near.size):
+        step = back if flow[i] > 0 else there
+        best = kind(near[i] + step)
+        least = best if best < least else least
+    return least
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _scatter(near: int, far: Array, flow: Array, cost: int) -> Any:
+    """Shorten the distances of all nodes in `far`, from which arcs lead to one; the bits that changed."""
+    kind = far.dtype.type
+    there, back = kind(cost + 1), kind(1 - cost)
+    changed = kind(0)
+    for i in range(far.size):
+        step = back if flow[i] < 0 else there
+        best = kind(near + step)
+        here = far[i]
+        less = best if best < here else here
+        changed |= kind(less ^ here)
+        far[i] = less
+    return changed
+
+
+@njit(cache=True, nogil=True, inline="always")
 def _sweep_row(lay: Layout, D: Array, G: Array, shift: int) -> bool:
     """Shorten distances within one row until nothing changes; whether anything did."""
     kind = D.dtype.type
-    bins = lay.bins
+    bins, fans = lay.bins, lay.fan_at.size
     ever = False
     while True:
         changed = kind(0)
-        for f in range(lay.fan_at.size):  # from the fans' nodes to where they meet
+        for f in range(fans):  # from the fans' nodes to where they meet
             a, b, e, at = lay.fan_from[f], lay.fan_to[f], lay.fan_edge[f], lay.fan_at[f]
-            there, back = kind((lay.fan_cost[f] << shift) + 1), kind(1 - (lay.fan_cost[f] << shift))
-            least = D[at]
-            for i in range(b - a):
-                step = back if G[e + i] > 0 else there  # meeting point -> node, against the direction of the edge
-                best = kind(D[a + i] + step)
-                least = best if best < least else least
-            changed |= kind((least ^ D[at]) if at < bins else 0)
+            least = kind(_gather(D[at], D[a:b], G[e : e + b - a], lay.fan_cost[f] << shift))
+            if at < bins:
+                changed |= kind(least ^ D[at])
             D[at] = least
-        for f in range(lay.fan_at.size - 1, -1, -1):
+        for f in range(fans - 1, -1, -1):  # and back
             a, b, e, at = lay.fan_from[f], lay.fan_to[f], lay.fan_edge[f], lay.fan_at[f]
-            there, back = kind((lay.fan_cost[f] << shift) + 1), kind(1 - (lay.fan_cost[f] << shift))
-            near = D[at]
-            for i in range(b - a):
-                step = back if G[e + i] < 0 else there
-                best = kind(near + step)
-                here = D[a + i]
-                less = best if best < here else here
-                changed |= kind(less ^ here)
-                D[a + i] = less
-        ever = ever or changed != 0
-        if changed == 0 or not lay.again:
+            changed |= kind(_scatter(D[at], D[a:b], G[e : e + b - a], lay.fan_cost[f] << shift))
+        some = changed >> shift != 0
+        ever = ever or some
+        if not some or not lay.again:
             return ever
 
 
@@ -114,14 +134,14 @@ def sweep(lay: Layout, D: Array, F: Array, G: Array, shift: int, stamps: Array) 
                 if changed[u] > forth[e]:
                     tick += 1
                     forth[e] = tick
-                    if _relax(D[u, :bins], D[v, :bins], F[e], -1, lay.edge_cost[e] << shift):
+                    if _relax(D[u, :bins], D[v, :bins], F[e], -1, lay.edge_cost[e] << shift, shift):
                         changed[v] = tick
             for e in range(lay.groups[g + 1] - 1, lay.groups[g] - 1, -1):
                 u, v = lay.edge_u[e], lay.edge_v[e]
                 if changed[v] > back[e]:
                     tick += 1
                     back[e] = tick
-                    if _relax(D[v, :bins], D[u, :bins], F[e], 1, lay.edge_cost[e] << shift):
+                    if _relax(D[v, :bins], D[u, :bins], F[e], 1, lay.edge_cost[e] << shift, shift):
                         changed[u] = tick
         if tick == before:
             return
@@ -148,25 +168,24 @@ def _seed(
 ) -> int:
     """Set each cell's distance to the price at which it has room; list the cells with excess, and count them."""
     kind = D.dtype.type
-    top_, zero = kind(top << shift), kind(0)
+    most, last, zero = kind(top), kind(top << shift), kind(0)
     found = 0
     D[lay.rows :] = kind(far)
     for r in range(lay.rows):
-        some = False
-        pr, qr, lr, hr, dr = p[r], q[r], low[r], high[r], D[r]
-        for j in range(lay.bins):
+        pr, qr, lr, hr, dr = p[r, : lay.bins], q[r], low[r], high[r], D[r]
+        some = kind(0)
+        for j in range(pr.size):
             price, holds = pr[j], qr[j]
-            limit = lr[j] if price < 0 else hr[j]
-            later = zero if (price < 0) & (holds < hr[j]) else top_
-            open_ = (holds < limit) | (price >= top)
-            dr[j] = kind(price << shift) if open_ else later
-            some |= (holds > limit) & (price < top)
+            limit = lr[j] if price < zero else hr[j]
+            later = zero if (price < zero) & (holds < hr[j]) else last
+            dr[j] = kind(price << shift) if (holds < limit) | (price >= most) else later
+            some |= kind((holds > limit) & (price < most))
         for j in range(lay.bins, lay.width):
             dr[j] = kind(far)
-        if some:
+        if some != 0:
             for j in range(lay.bins):
                 if pr[j] < top and qr[j] > (lr[j] if pr[j] < 0 else hr[j]):
-                    active[found] = r * lay.width + j
+                    active[found] = (r << 32) | j
                     found += 1
     return found
 
@@ -197,12 +216,12 @@ def _push(
     What a node of the path may pass on stands in `may`, what it has passed on in `sent`: the flow over an arc is
     written once, when the path goes back over it.
     """
-    width, mask = lay.width, (1 << shift) - 1
+    mask = (1 << shift) - 1
     current[:] = 0
     nodes, taken, may, sent = path
     for a in range(found):
         root = active[a]
-        r, j = root // width, root % width
+        r, j = root >> 32, root & LOW
         if p[r, j] >= top:
             continue
         excess = q[r, j] - (low[r, j] if p[r, j] < 0 else high[r, j])
@@ -212,7 +231,7 @@ def _push(
         nodes[0], may[0], sent[0] = root, excess, 0
         while True:
             node = nodes[depth]
-            r, j = node // width, node % width
+            r, j = node >> 32, node & LOW
             if sent[depth] < may[depth]:
                 if D[r, j] & mask == 0:
                     price = p[r, j]
@@ -230,7 +249,7 @@ def _push(
                 break
             moved, full = sent[depth], sent[depth] == may[depth]
             depth -= 1
-            r, j = nodes[depth] // width, nodes[depth] % width
+            r, j = nodes[depth] >> 32, nodes[depth] & LOW
             if moved:
                 sent[depth] += moved
                 i = taken[depth]
@@ -248,9 +267,9 @@ def _advance(
     sent: Array, depth: int, mask: int,
 ) -> bool:  # fmt: skip
     """Go on by the next arc that is open, from the node at the end of the path; False where there is none."""
-    width, bins = lay.width, lay.bins
+    bins = lay.bins
     node = nodes[depth]
-    r, j = node // width, node % width
+    r, j = node >> 32, node & LOW
     arcs = D[r, j] & mask
     price = p[r, j]
     first, second = lay.in_start[j], lay.row_start[r]
@@ -269,7 +288,7 @@ def _advance(
             current[r, j] = at
             taken[depth] = i if at < inside else -1 - i
             left = may[depth] - sent[depth]
-            nodes[depth + 1], sent[depth + 1] = r2 * width + j2, 0
+            nodes[depth + 1], sent[depth + 1] = (r2 << 32) | j2, 0
             may[depth + 1] = min(left, -flow) if flow < 0 else left
             return True
     current[r, j] = total
@@ -291,7 +310,7 @@ def take_excess(
         sweep(lay, D, F, G, shift, stamps)
         cap = 0
         for a in range(found):
-            r, j = active[a] // lay.width, active[a] % lay.width
+            r, j = active[a] >> 32, active[a] & LOW
             cap = max(cap, (D[r, j] >> shift) - p[r, j])
         if _raise(p, D, cap, shift) >= (1 << shift) - 1:
             return TOO_FAR, rounds
