@@ -129,21 +129,27 @@ def references() -> list[Row]:
     """Parts of a simulated year scored as submissions, beside what was published for the real ones."""
     from tests import challenge
 
-    from sfumato.contest import references as parts
+    from sfumato.contest import Parameters, references, sprint3
 
-    parameters = challenge.sprint3(epsilons=(1.0,))
-    path = trips(MANY)
     published = {
         (0.01, "records"): "K .547, .472",
         (0.1, "records"): "K .721, .703",
         (0.5, "records"): "K .889, .887",
         (0.4, "persons"): "total 804, 817",
     }
+    path = str(trips(MANY))
+    given = Parameters.load(challenge.sprint3(), 3)
+    with tempfile.TemporaryDirectory() as folder:
+        parts = {}
+        for i, (share, of) in enumerate(published):
+            parts[float(i)] = f"{folder}/{i}.parquet"
+            part = references.subsample(path, given.released, share, of)  # type: ignore[arg-type]
+            references.write(part, parts[float(i)], references.about(share, of, 0))  # type: ignore[arg-type]
+        score = sprint3.score_tables(path, parts, given)
     out = []
-    for (share, of), known in published.items():
-        score = parts.score(str(path), parameters, 3, share, of)  # type: ignore[arg-type]
-        k, g, h = score.parts[1.0].values()
-        figures = f"total {score.value:.0f}: K {k:.3f}, G {g:.3f}, H {h:.3f}"
+    for i, ((share, of), known) in enumerate(published.items()):
+        k, g, h = score.parts[float(i)].values()
+        figures = f"total {score.per_epsilon[float(i)]:.0f}: K {k:.3f}, G {g:.3f}, H {h:.3f}"
         out.append(
             (f"{share:.0%} of the {of} of {MANY:,} simulated trips", figures, f"published for 2016, 2020: {known}")
         )

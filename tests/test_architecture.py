@@ -65,6 +65,15 @@ def test_importing_is_light() -> None:
     assert done.stdout.split() == []
 
 
+@pytest.mark.parametrize("room", ["sfumato.metrics", "sfumato.contest", "sfumato.contest.running"])
+def test_importing_metrics_and_contest_is_light(room: str) -> None:
+    """Compiled kernels, engines and tables load where something is scored, not before."""
+    heavy = "('numba', 'duckdb', 'pyarrow', 'scipy', 'pandas', 'polars', 'pyspark', 'sqlglot', 'rich')"
+    code = f"import sys, {room}; print(*(m for m in {heavy} if m in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
 def test_every_public_name_is_there() -> None:
     """`from sfumato import *` gives all that `__all__` names."""
     assert all(getattr(sf, name) is not None for name in sf.__all__)

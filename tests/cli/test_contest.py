@@ -68,7 +68,7 @@ def test_run_makes_a_submission_and_says_what_it_comes_to(contest: Path, sfumato
 def test_explain_reads_and_spends_nothing(contest: Path, sfumato: Sfumato) -> None:
     """The plans of all runs, and no file."""
     before = contents(contest)
-    ran = sfumato("contest", "run", "sprint3", "--data", "data", "--method", "uniform", "--out", "m.csv", "--explain")
+    ran = sfumato("contest", "run", "sprint3", "--data", "data", "--method", "uniform", "--explain")
     assert ran.code == 0
     assert ran.out.count("What uniform will ask") == 2
     assert contents(contest) == before
@@ -118,6 +118,7 @@ REFUSED = {
          "data/ground_truth.csv"),
         "is the private data itself",
     ),
+    "nowhere to write": (("contest", "run", "sprint3", "--data", "data", "--method", "uniform"), "--out FILE"),
     "share": (("contest", "reference", "sprint3", *SCORE[3:], "--share", "2"), "share is 2"),
     "binary": ((*SCORE, "--submission", "b.csv"), "b.csv"),
 }  # fmt: skip

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato import InputError
-from sfumato.contest import Checked, sprint1, sprint2, sprint3
+from sfumato.contest import Checked, records, sprint1, sprint2, sprint3
 from tests import challenge
 from tests.contest import official
 
@@ -199,6 +199,18 @@ def test_a_long_file_is_checked_to_its_end(tmp_path: Path) -> None:
     (fault,) = found.faults
     assert fault.rows == (215_002,)
     assert sum(found.records.values()) == 216_000
+
+
+def test_persons_are_counted_whatever_is_added_up_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts of persons that are merged again and again come to the same."""
+    monkeypatch.setattr(records, "_MANY", 5)
+    frame = official.trips(P3, records=70_000).assign(taxi_id=lambda f: 1_000_000 + f.index % 700)
+    frame.loc[:1, "taxi_id"] = 1_000_699
+    _, found = judged(frame, tmp_path, sprint3.check, P3)
+    assert found.ok
+    frame.loc[2:104, "taxi_id"] = 1_000_699
+    _, found = judged(frame, tmp_path, sprint3.check, P3)
+    assert ["at ε = 1: 1 have, 1000699 has 205" in f.text for f in found.faults] == [True]
 
 
 def test_loose_parameters_are_told(tmp_path: Path) -> None:

@@ -162,6 +162,17 @@ def test_a_method_that_cannot_is_refused_before_anything_is_spent(
     assert not list(tmp_path.glob("*.ledger"))
 
 
+def test_data_without_a_column_opens_no_ledger(tmp_path: Path) -> None:
+    """What is missing is named before anything is made."""
+    folder(tmp_path, 3)
+    trips = pd.read_csv(tmp_path / "ground_truth.csv").drop(columns="tips")
+    trips.to_csv(tmp_path / "ground_truth.csv", index=False)
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(sf.InputError, match="no column 'tips'"):
+        Entry.of(3, tmp_path, Uniform()).run(tmp_path / "s.csv")
+    assert sorted(tmp_path.iterdir()) == before
+
+
 def test_a_folder_without_its_files_is_refused(tmp_path: Path) -> None:
     """What is missing is named."""
     with pytest.raises(sf.InputError, match=r"parameters.json does not exist"):

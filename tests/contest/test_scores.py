@@ -182,3 +182,20 @@ def test_a_schema_of_the_handed_out_parameters(shared: Path) -> None:
     for sprint in (1, 2, 3):
         given = Parameters.load(shared / f"sprint{sprint}_parameters.json", sprint)
         assert given.released.max_records_per_person == (20, 7, 200)[sprint - 1]
+
+
+def test_bins_of_later_tools_do_not_change_the_score() -> None:
+    """Parameters with `kind`, `codes` and `bins` added are scored by the contest's own bins."""
+    for parameters, make in ((challenge.sprint2(), official.people), (challenge.sprint3(), official.trips)):
+        sprint = 2 if "PUMA" in parameters["schema"] else 3
+        scored = sprint2.score if sprint == 2 else sprint3.score
+        more = {
+            name: {"kind": "numeric" if "values" not in entry else "categorical", **entry}
+            | ({"bins": [-10_000, 50, 200_000]} if "values" not in entry else {"codes": [1]})
+            for name, entry in parameters["schema"].items()
+        }
+        submission, truth = make(parameters), make(parameters, 90)
+        assert (
+            scored(truth, submission, {**parameters, "schema": more}).value
+            == scored(truth, submission, parameters).value
+        )

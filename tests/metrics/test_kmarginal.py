@@ -198,6 +198,8 @@ def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], says:
 
 def test_too_many_cells_are_refused_before_counting() -> None:
     """A set that does not fit is refused with its number of cells."""
-    wide = Schema(columns=tuple(Category(name=n, values=tuple(range(1000))) for n in "abc"))
+    wide = Schema(columns=tuple(Category(name=n, values=tuple(range(1000))) for n in "abcdefg"))
     with pytest.raises(InputError, match="1,003,003,001 cells"):
         KMarginal(wide, by=(), k=3).score(pa.table({}), pa.table({}))
+    with pytest.raises(InputError, match="1,007,021,035,035,021,007,001 cells"):  # more than 64 bits number
+        KMarginal(wide, by=(), k=7).score(pa.table({}), pa.table({}))

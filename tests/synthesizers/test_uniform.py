@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
@@ -39,6 +39,7 @@ def fit(data: pa.Table, epsilon: float, seed: int | None = None) -> UniformModel
     return Uniform().fit(sf.Vault.open(data, SCHEMA, sf.Budget(epsilon), ledger=":memory:", seed=seed))
 
 
+@settings(max_examples=30)
 @given(owners=st.lists(st.integers(0, 4), max_size=40), gone=st.integers(0, 4))
 def test_one_person_moves_the_number_by_no_more_than_the_bound(owners: list[int], gone: int) -> None:
     """With and without a person the exact answer differs by at most the claimed sensitivity."""

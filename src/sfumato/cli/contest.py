@@ -135,7 +135,10 @@ def contest_run(
     sprint: Which,
     data: Annotated[Path, typer.Option(help="The contest's data folder: parameters.json and the sprint's records.")],
     method: Annotated[str, typer.Option(help="The synthesizer, as in `sfumato synthesize`.")],
-    out: Annotated[Path, typer.Option("--out", help="The submission to write: .csv, .csv.gz or .parquet.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="The submission to write: .csv, .csv.gz or .parquet.", show_default=False),
+    ] = None,
     ledger: Annotated[Path | None, typer.Option("--ledger", help="The ledger; beside the data unless told.")] = None,
     account: Annotated[str, typer.Option(help="The dataset's name in the ledger.")] = "data",
     public: Annotated[str | None, typer.Option(help="Data that anyone may see, such as last year's.")] = None,

@@ -28,7 +28,7 @@ class Asked:
     sprint: int
     data: Path
     method: str
-    out: Path
+    out: Path | None
     ledger: Path | None
     account: str
     public: str | None
@@ -55,7 +55,9 @@ def run_entry(asked: Asked, output: Output) -> None:
         if output.as_json:
             output.result([plan_data(plan, schema, budget, unit) for budget, plan in entry.plans], "")
         return
-    _check_targets(asked, entry)
+    if asked.out is None:
+        raise InputError("say where the submission goes: --out FILE, or --explain to see what would be asked")
+    _check_targets(asked, asked.out, entry)
     public = None if asked.public is None else Public.open(asked.public, schema)
     if asked.seed is not None:
         output.warn("--seed makes the noise repeatable: this submission is NOT PRIVATE; publish nothing from it")
@@ -82,12 +84,12 @@ def _composed(entry: Entry) -> str:
     )
 
 
-def _check_targets(asked: Asked, entry: Entry) -> None:
+def _check_targets(asked: Asked, out: Path, entry: Entry) -> None:
     """Raise unless all that is to be written can be, before any budget is spent."""
     check_records(asked.records)
     if asked.seed is not None and asked.seed < 0:
         raise InputError(f"--seed is {asked.seed}; give a whole number from 0 on")
-    check_target(asked.out)
+    check_target(out)
     json_file = None if asked.json_out in (None, "-") else Path(str(asked.json_out))
     if json_file is not None:
         check_writable(json_file)
@@ -98,4 +100,4 @@ def _check_targets(asked: Asked, entry: Entry) -> None:
         reads["the public data"] = [*files_of(asked.public)]
         if entry.data.resolve() in {Path(f).resolve() for f in files_of(asked.public)}:
             raise InputError(f"--public {asked.public} is the private data itself; give a table that anyone may see")
-    check_apart({"--out": asked.out, "--json": json_file}, reads)
+    check_apart({"--out": out, "--json": json_file}, reads)

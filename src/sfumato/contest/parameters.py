@@ -48,7 +48,7 @@ class Parameters:
         found = _sprint(entries)
         if found != sprint:
             raise InputError(f"{where} holds the parameters of sprint {found}, not of sprint {sprint}")
-        schema = Schema.from_dict(dict(data), where)
+        schema = Schema.from_dict({**data, "schema": _as_scored(entries, sprint)}, where)
         if not schema.runs:
             raise InputError(f"{where} asks for no run; 'runs' needs at least one, with epsilon and delta")
         if len({run.epsilon for run in schema.runs}) < len(schema.runs):
@@ -83,10 +83,18 @@ class Parameters:
 
 def _sprint(entries: Mapping[str, Any]) -> int:
     """Which sprint's schema it is."""
-    if "periods" in entries:
-        return 1
-    kinds = [e for e in entries.values() if isinstance(e, Mapping) and "kind" in e]
-    return 3 if kinds else 2
+    return 1 if "periods" in entries else 2 if "PUMA" in entries else 3
+
+
+def _as_scored(entries: Mapping[str, Any], sprint: int) -> dict[str, Any]:
+    """The schema without what later tools wrote into it: the contest scored by bins of its own."""
+    if sprint == 1:
+        return dict(entries)
+    later = {"bins", "codes", "kind"} if sprint == 2 else {"bins", "codes"}
+    return {
+        name: {k: v for k, v in entry.items() if k not in later} if isinstance(entry, Mapping) else entry
+        for name, entry in entries.items()
+    }
 
 
 def person_of(schema: Schema) -> Person:

@@ -119,7 +119,7 @@ class Entry:
     def run(
         self,
         out: str | os.PathLike[str],
-        ledger: str | os.PathLike[str] | None = None,
+        ledger: str | os.PathLike[str] | Ledger | None = None,
         account: str = DEFAULT_ACCOUNT,
         public: Any = None,
         records: int | None = None,
@@ -128,13 +128,15 @@ class Entry:
         """Ask for every ε, write the submission, and check it as the contest would."""
         check_target(out)
         schema = self.parameters.released
-        path = self.data.parent / f"{self.data.name.partition('.')[0]}.ledger" if ledger is None else ledger
         costs = [p.cost for budget, plan in self.plans for p in plan.priced(budget)]
+        Table.open(self.data, schema).close()  # raises where a column is not there, before a ledger is made
+        own = self.data.parent / f"{self.data.name.partition('.')[0]}.ledger"
+        book = ledger if isinstance(ledger, Ledger) else Ledger(own if ledger is None else ledger)
         vaults = [
-            Vault.open(self.data, schema, budget, path, account=account, seed=None if seed is None else seed + i)
+            Vault.open(self.data, schema, budget, book, account=account, seed=None if seed is None else seed + i)
             for i, (budget, _) in enumerate(self.plans)
         ]
-        self._reserve(Ledger.open(path), account_name(account), costs)
+        self._reserve(book, account_name(account), costs)
         models = [self.method.fit(vault, public) for vault in vaults]
         releases = tuple(model.provenance.to_dict() for model in models)
         together = {"epsilon": self.together.epsilon, "delta": self.together.delta}

@@ -6,6 +6,7 @@ The counts are dense and 32 bits each: `groups × cells` of them, for truth and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -48,11 +49,11 @@ class Sets:
     @property
     def groups(self) -> int:
         """How many groups there may be."""
-        return int(np.prod(sizes(self.schema, self.by), dtype=np.int64))
+        return math.prod(sizes(self.schema, self.by).tolist())
 
     def _cells(self) -> list[int]:
         """For each set, its counts in all groups."""
-        return [self.groups * int(np.prod(sizes(self.schema, s), dtype=np.int64)) for s in self.sets]
+        return [self.groups * math.prod(sizes(self.schema, s).tolist()) for s in self.sets]
 
     def _scans(self) -> list[tuple[tuple[str, ...], ...]]:
         """The sets that are counted together."""
@@ -85,13 +86,13 @@ class Sets:
         from sfumato.metrics.kernels import add_cells
 
         columns = tuple(dict.fromkeys(a for s in together for a in s))
-        size = dict(zip(columns, sizes(self.schema, columns), strict=True))
+        size = dict(zip(columns, sizes(self.schema, columns).tolist(), strict=True))
         most = max(map(len, together))
         members, strides = np.zeros((2, len(together), most), np.int64)
         for i, s in enumerate(together):
             members[i, : len(s)] = [columns.index(a) for a in s]
-            strides[i, : len(s)] = [np.prod([size[a] for a in s[j + 1 :]], dtype=np.int64) for j in range(len(s))]
-        cells = [int(np.prod([size[a] for a in s], dtype=np.int64)) for s in together]
+            strides[i, : len(s)] = [math.prod(size[a] for a in s[j + 1 :]) for j in range(len(s))]
+        cells = [math.prod(size[a] for a in s) for s in together]
         starts = np.concatenate([[0], np.cumsum(cells)])
         counts = np.zeros((self.groups, int(starts[-1])), np.int32)
         totals = np.zeros(self.groups, np.int64)
