@@ -21,6 +21,7 @@ PARTS = {
     "adagrid": "AdaGrid",
     "dpsyn": "DPSyn",
     "mgd_table": "The table of the MGD design",
+    "report": "The report",
 }
 RESULTS = Path(__file__).parent / "results.md"
 

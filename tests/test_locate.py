@@ -108,6 +108,23 @@ def test_points_fall_into_areas_alike_on_every_engine(on_engine: OnEngine, town:
     assert coarse.values.tolist() == [fine.values[:5].sum(), fine.values[5:10].sum(), fine.values[10]]
 
 
+def test_a_city_is_counted_as_its_map_says(tmp_path: Path) -> None:
+    """20,000 points over 77 areas of a simulated city: the engine's counts are those of asking shapely one by one."""
+    from sfumato.simulate import taxi
+
+    drawn = taxi(records=1000).city
+    drawn.write(tmp_path / "areas.geojson")
+    codes = tuple(drawn.codes)
+    place = Place(name="area", values=codes, map=str(tmp_path / "areas.geojson"), longitude="x", latitude="y")
+    west, south, east, north = shapely.total_bounds(np.array(drawn.shapes, object))
+    rng = np.random.default_rng(8)
+    x, y = rng.uniform(west, east, 20_000), rng.uniform(south, north, 20_000)
+    with Table.open(pa.table({"x": x, "y": y}), sf.Schema(columns=(place,))) as table:
+        (counts,) = table.counts([Marginal.of("area")])
+    found = slow(list(drawn.shapes), x, y)
+    assert counts.values.tolist() == np.bincount(found[found >= 0], minlength=len(codes)).tolist()
+
+
 def test_text_that_is_no_number_is_in_no_area(town: Place) -> None:
     """Coordinates as text are read; words are nowhere, and are quoted nowhere."""
     data = pa.table({"lon": ["0.005", "SECRET", ""], "lat": [" 0.005", "0.005", "0.005"]})
@@ -182,6 +199,8 @@ def test_a_schema_takes_its_places_from_the_map(tmp_path: Path) -> None:
     assert area.values.tolist() == [0, 1, 1, 0]
     assert cell.total == 2
     assert str(tmp_path) not in json.dumps(schema.to_dict())
+    with pytest.raises(InputError, match="'values' is missing"):  # as in a model from elsewhere: no file is opened
+        sf.Schema.from_dict({"sfumato": "schema", "version": 1, "columns": columns})
 
 
 @pytest.mark.parametrize(("file", "x", "y", "area"), [

@@ -66,10 +66,11 @@ class Schema(Checked):
         return cls.from_dict(read_json(path), os.fspath(path), os.path.dirname(os.fspath(path)))
 
     @classmethod
-    def from_dict(cls, data: object, where: str = "schema", folder: str = "") -> Schema:
-        """The schema in a parsed JSON document; `where` is named in error texts, maps are looked for in `folder`.
+    def from_dict(cls, data: object, where: str = "schema", folder: str | None = None) -> Schema:
+        """The schema in a parsed JSON document; `where` is named in error texts.
 
-        A place that has a map and no values gets them from the map: its areas, or the H3 cells that cover them.
+        With the `folder` of the schema's file, maps are looked for there, and a place that has a map and no values gets
+        them from it: its areas, or the H3 cells that cover them. Without one no other file is read.
         """
         if not isinstance(data, dict):
             raise InputError(f"{where} holds no schema: an object is needed, not a {type(data).__name__}")
@@ -166,7 +167,7 @@ def _dump(model: BaseModel) -> dict[str, Any]:
     return model.model_dump(mode="json", exclude={"name", "kind"}, exclude_defaults=True)
 
 
-def _own_form(data: dict[str, Any], where: str, folder: str) -> dict[str, Any]:
+def _own_form(data: dict[str, Any], where: str, folder: str | None) -> dict[str, Any]:
     """Our own document with its columns as a list, each with its name."""
     if data.get("sfumato") != "schema":
         raise InputError(f'{where} is no schema: it needs {{"sfumato": "schema", "version": {VERSION}, "columns": …}}')
@@ -184,10 +185,10 @@ def _own_form(data: dict[str, Any], where: str, folder: str) -> dict[str, Any]:
     return {**rest, "columns": [{**_mapped(column, folder, name), "name": name} for name, column in columns.items()]}
 
 
-def _mapped(column: dict[str, Any], folder: str, name: str) -> dict[str, Any]:
+def _mapped(column: dict[str, Any], folder: str | None, name: str) -> dict[str, Any]:
     """A place without values with those of its map."""
     file, key, h3 = column.get("map"), column.get("key"), column.get("h3")
-    if column.get("kind") != "place" or "values" in column or not isinstance(file, str):
+    if column.get("kind") != "place" or "values" in column or not isinstance(file, str) or folder is None:
         return column
     from sfumato.maps import Map, h3_cells
 

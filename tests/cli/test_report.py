@@ -55,6 +55,8 @@ def test_both_pages_are_written(released: Path, sfumato: Sfumato) -> None:
         (("synthetic.parquet", "--publishable", "--key", "kode"), "no feature has a property 'kode'"),
         (("synthetic.parquet", "--publishable", "--account", "x"), "has no account 'x'"),
         (("synthetic.parquet", "--publishable", "--map", "schema.json"), "is no map"),
+        (("synthetic.parquet", "--publishable", "--marginals", "m.json"), "which a publishable page has not"),
+        (("trips.parquet", "synthetic.parquet", "--marginals", "m.json"), "m.json does not exist"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(
@@ -65,6 +67,27 @@ def test_what_cannot_be_is_one_sentence(
     assert ran.code == 2
     assert sentence in ran.err
     assert not (released / "r.html").exists()
+
+
+def test_marginals_are_those_of_the_score(released: Path, sfumato: Sfumato) -> None:
+    """With marginals from a file, the page's MGD is what `sfumato score` prints for the same file."""
+    (released / "m.json").write_text(json.dumps({"sfumato": "marginals", "version": 1, "marginals": ["area, how"]}))
+    tables = ("trips.parquet", "synthetic.parquet", "--schema", "schema.json", "--marginals", "m.json")
+    assert sfumato("report", *tables, "--out", "r.html").code == 0
+    schema = json.loads((released / "schema.json").read_text())
+    schema["columns"] = {k: v for k, v in schema["columns"].items() if k in ("area", "how")}
+    (released / "schema.json").write_text(json.dumps(schema))
+    score = sfumato("score", *tables, "--metric", "mgd", "--json", "-").json["value"]
+    assert f"<b>{score:.3f}</b>" in (released / "r.html").read_text()
+
+
+def test_the_demonstration_ends_with_both_pages(city: Path, sfumato: Sfumato) -> None:
+    """Both are written and their paths printed; the publishable one holds no table but the synthetic."""
+    ran = sfumato("demo", "--out", "d", "--records", 4000)
+    assert ran.code == 0
+    for name in ("report.html", "about.html"):
+        assert str((city / "d" / name).resolve()) in ran.out.replace("\n", "")
+    assert '"tables":["synthetic"]' in (city / "d" / "about.html").read_text()
 
 
 def test_it_writes_over_none_of_its_inputs(released: Path, sfumato: Sfumato) -> None:

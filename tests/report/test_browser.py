@@ -51,7 +51,7 @@ def test_the_slider_changes_the_map(browser: Any, page: str) -> None:
 def test_what_a_map_says_is_what_the_table_holds(browser: Any, page: str, city: City) -> None:
     """The total over the map of a month and a kind is the number of such records in both tables."""
     looked = Looked(browser, page)
-    looked.page.get_by_label("Which records").select_option(label="late")
+    looked.page.get_by_label("Which records").select_option(label="kind, by group: late")
     looked.page.locator("#slider").fill("3")
     told = looked.page.locator(".panels figcaption small").all_inner_texts()[:2]
     reading = {"truth.parquet": ("c", "d"), "synthetic.parquet": ("late",)}
@@ -94,6 +94,17 @@ def test_it_fits_its_window_and_can_be_read(browser: Any, page: str, scheme: str
     looked = Looked(browser, page, viewport={"width": width, "height": 844}, color_scheme=scheme)
     assert looked.page.evaluate("document.documentElement.scrollWidth") <= width
     assert looked.page.evaluate(CONTRAST) == []
+    looked.close()
+
+
+def test_it_prints_black_on_white(browser: Any, page: str) -> None:
+    """On paper, also from a dark screen, text can be read, the maps are there and the controls are left out."""
+    looked = Looked(browser, page, color_scheme="dark")
+    looked.page.emulate_media(media="print", color_scheme="dark")
+    assert looked.page.evaluate(CONTRAST) == []
+    assert looked.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not looked.page.locator(".controls").is_visible()
+    assert looked.page.locator("svg.map").first.is_visible()
     looked.close()
 
 

@@ -19,6 +19,7 @@ from sfumato.columns import Number
 from sfumato.report import cubes, flows, persons
 from sfumato.report.noise import Noise
 from sfumato.report.reading import Seen, read_release, read_truth
+from tests.conftest import OnEngine
 from tests.report.conftest import SCHEMA, City, release, squares, truth
 
 
@@ -129,6 +130,16 @@ def test_persons_are_counted_as_they_are(city: City) -> None:
         assert told["mean"] == pytest.approx(np.mean(list(slow.values())))
         assert told["median"] == sorted(slow.values())[(len(slow) - 1) // 2]
         assert sum(chart["shares"]["truth"]) == pytest.approx(1)
+
+
+def test_persons_are_counted_alike_on_every_engine(on_engine: OnEngine) -> None:
+    """Two persons of two records and one of three; one of them in two areas; a record without a person is nobody's."""
+    data = pa.table({"who": [1, 1, 2, 2, 3, 3, 3, None], "area": [1, 1, 1, 2, 3, 3, 3, 3]})
+    schema = sf.Schema(columns=(sf.Person(name="who"), sf.Place(name="area", values=(1, 2, 3))))
+    area = Seen(schema["area"], 1)
+    found = read_truth(on_engine(data), schema, (area,)).persons([area])
+    assert found is not None
+    assert [each.tolist() for each in found] == [[0, 0, 2, 1], [0, 2, 1]]
 
 
 def test_the_owners_page_says_so_and_shows_both(city: City) -> None:

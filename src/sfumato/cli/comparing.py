@@ -63,6 +63,9 @@ def report(
     ledger: Annotated[Path | None, typer.Option(help="The ledger that paid for the release.")] = None,
     account: Annotated[str | None, typer.Option(help="The dataset's name in the ledger.")] = None,
     title: Annotated[str | None, typer.Option(help="What stands on top of the page.")] = None,
+    marginals: Annotated[
+        str | None, typer.Option(metavar="FILE", help="What MGD compares: a file of marginals, or an example's name.")
+    ] = None,
     publishable: Annotated[
         bool, typer.Option("--publishable", help="A page without the truth, which may go out with the release.")
     ] = False,
@@ -77,7 +80,7 @@ def report(
     """
     from sfumato.cli.reporting import Asked, run_report
 
-    asked = Asked(tuple(tables), schema, out, area_map, key, ledger, account, title, publishable)
+    asked = Asked(tuple(tables), schema, out, area_map, key, ledger, account, title, marginals, publishable)
     run_report(asked, Output(quiet, as_json))
 
 

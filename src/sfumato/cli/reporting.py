@@ -27,6 +27,7 @@ class Asked:
     ledger: Path | None
     account: str | None
     title: str | None
+    marginals: str | None
     publishable: bool
 
 
@@ -54,7 +55,7 @@ def _made(asked: Asked, schema: Schema) -> Report | OwnersReport:
     if asked.publishable:
         return Report(asked.tables[0], schema, **more)
     truth, synthetic = asked.tables
-    return OwnersReport(truth, synthetic, schema, **more)
+    return OwnersReport(truth, synthetic, schema, marginals=asked.marginals, **more)
 
 
 def _check(asked: Asked) -> None:
@@ -70,6 +71,8 @@ def _check(asked: Asked) -> None:
             f"the owner's page needs two tables, the truth and the synthetic one, and {given} "
             f"{'is' if given == 1 else 'are'} given; add the other, or --publishable for a page without the truth"
         )
+    if asked.publishable and asked.marginals is not None:
+        raise InputError("--marginals is about the comparison with the truth, which a publishable page has not")
     check_writable(asked.out)
     inputs: dict[str, Iterable[str | Path]] = {"the schema": [asked.schema]}
     names = ("the synthetic data",) if asked.publishable else ("the truth", "the synthetic data")

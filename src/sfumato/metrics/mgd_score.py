@@ -139,7 +139,8 @@ class MGDScore:
         title = Text.assemble(
             "mgd ", (f"{self.value:.4f}", "bold"), "  0 is the same counts, 1 as much as removing every true record"
         )
-        how = f"{len(self.marginals)} marginals, tolerance {self.tolerance:g}, adding or removing costs {self.alpha:g}"
+        many = "1 marginal" if len(self.marginals) == 1 else f"{len(self.marginals)} marginals"
+        how = f"{many}, tolerance {self.tolerance:g}, adding or removing costs {self.alpha:g}"
         parts: list[RenderableType] = [title, Text(how, style="dim"), *(Text(n, style="dim") for n in self.notes)]
         if top and self.marginals:
             for table in (self._marginal_table(top), self._column_table(top), self._bin_table(top)):

@@ -86,12 +86,8 @@ def _promise(release: Release) -> dict[str, Any] | None:
     made = release.provenance
     if made is None:
         return None
-    return {
-        "private": made.private,
-        "sentences": words.promise(made),
-        "strength": words.strength(made.epsilon),
-        "unit": words.unit(made),
-    }
+    account = release.statement.account if release.statement else None
+    return {"private": made.private, "sentences": words.promise(made, account)}
 
 
 def _notes(release: Release) -> list[str]:

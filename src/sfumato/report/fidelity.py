@@ -33,7 +33,9 @@ def fidelity(truth: Any, synthetic: Any, release: Release, reading: Reading, mar
     """What only the owner's page has: the number of true records, and the scores."""
     try:
         mgd, why = shown(score(release, reading, marginals)), ""
-    except InputError as error:  # an empty truth; marginals that are too large
+    except InputError as error:  # an empty truth
+        if marginals is not None:
+            raise  # what was asked for cannot be had
         mgd, why = None, str(error)
     return {"records": reading.records(), "mgd": mgd, "why": why, "others": _others(truth, synthetic, release)}
 

@@ -19,6 +19,9 @@ from sfumato.schema import Schema
 class OwnersReport:
     """The page of a release beside the truth, for the owner of the data alone; it renders in a notebook.
 
+    `marginals` are those that MGD compares, as `sfumato.metrics.MGD` takes them; else columns, pairs, and places
+    through time.
+
     >>> import pyarrow as pa
     >>> from sfumato.columns import Place
     >>> schema = Schema(columns=(Place(name="area", values=(1, 2, 3)),))
@@ -39,8 +42,10 @@ class OwnersReport:
         account: str | None = None,
         provenance: Provenance | None = None,
         title: str | None = None,
+        marginals: Any = None,
     ):
         self.title = title
+        self._marginals = marginals
         self._release = open_release(synthetic, schema, map, key, ledger, account, provenance)
         self._truth = read_truth(truth, schema, self._release.reading.seen)
         self._files = truth, synthetic
@@ -49,7 +54,10 @@ class OwnersReport:
     def html(self) -> str:
         """The page."""
         sides = {"truth": self._truth, "synthetic": self._release.reading}
-        return page(self._release, sides, self.title, fidelity(*self._files, self._release, self._truth))
+        return page(self._release, sides, self.title, self._scores())
+
+    def _scores(self) -> dict[str, Any]:
+        return fidelity(*self._files, self._release, self._truth, self._marginals)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page, whole or not at all."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from sfumato.privacy.ledger import Account, rounded_up
 from sfumato.privacy.provenance import Provenance
 
 COVERS = (
@@ -46,21 +47,21 @@ def unit(provenance: Provenance) -> str:
     return f"all records of any one {provenance.unit.replace('_', ' ')}"
 
 
-def promise(provenance: Provenance) -> list[str]:
-    """The guarantee in sentences."""
+def promise(provenance: Provenance, account: Account | None = None) -> list[str]:
+    """The guarantee in sentences; with the account's other releases, where there are some."""
     epsilon, delta = provenance.epsilon, provenance.delta
     verb = "was" if provenance.unit == "record" else "were"
     rare = f" This may fail with a chance of about {delta:.2g} (δ)." if delta else ""
+    more = []
+    if account is not None and account.releases > 1:
+        more.append(
+            f"This is one of {account.releases} releases from the same data. For all of them together it is ε = "
+            f"{rounded_up(account.spent)} at δ = {account.cap.delta:g}, a factor of at most {odds(account.spent)}."
+        )
     return [
         f"Whether {unit(provenance)} {verb} in the data or not changes the odds of any outcome of this release by a "
         f"factor of at most {odds(epsilon)} (e^ε with ε = {epsilon:g}).{rare}",
         f"Whoever held even odds that someone is in the data, 50 to 50, can be brought to {certainty(epsilon)} "
         "at most by seeing the release, whatever else they know.",
+        *more,
     ]
-
-
-def strength(epsilon: float) -> str:
-    """How strong a promise with this ε is, as people who work with it say."""
-    if epsilon <= 1:
-        return "strong"
-    return "moderate" if epsilon <= 4 else "weak for one who knows much already"

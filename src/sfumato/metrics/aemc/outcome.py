@@ -124,7 +124,7 @@ def outcome(problem: Problem, jobs: int) -> Outcome:
     graphs = [(s, problem.costs(s)) for s in steps]
     arrays = [problem.whole(a) for a in (problem.P, problem.low, problem.high)]
     for i, s in enumerate(steps):
-        if s.hubs:
+        if len(problem.axes[i].levels):  # bins of one group next to each other
             arrays = [np.take(a, s.order, axis=i + 1) for a in arrays]
     plan = _plan(problem, steps, jobs)
     work = [(c, [np.ascontiguousarray(a[c].transpose(plan.order)) for a in arrays]) for c in plan.chunks]
@@ -242,7 +242,7 @@ def _joined(problem: Problem, steps: list[Steps], arrays: list[Array], parts: li
     count = problem.P.size
     back = np.arange(count).reshape(problem.P.shape)  # where each cell, in the order of the graphs, stands
     for i, s in enumerate(steps):
-        if s.hubs:
+        if len(problem.axes[i].levels):
             back = np.take(back, s.order, axis=i + 1)
     back = back.reshape(-1)
     q, p = np.empty(count, np.int64), np.empty(count, np.int64)

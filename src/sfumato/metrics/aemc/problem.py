@@ -90,7 +90,7 @@ class Problem:
 
     def whole(self, a: Array) -> Ints:
         """Counts in units."""
-        return np.asarray(a if self.scale == 1 else np.rint(a * float(self.scale))).astype(np.int64)
+        return np.asarray(a if self.scale == 1 else np.rint(a * float(self.scale))).astype(np.int64, copy=False)
 
     @cached_property
     def numbers(self) -> Ints:

@@ -56,7 +56,8 @@
     const all = [], gaps = [];
     for (const step of each) {
       const by = D.tables.map((t) => measured(t, step));
-      for (const v of by) for (const x of v) all.push(x);
+      const made = sum("synthetic", false, step), level = set().noise[now.choice][step ? 1 : 0] ?? 0;
+      D.tables.forEach((t, j) => by[j].forEach((x, i) => { if (t === "truth" || made[i] >= level) all.push(x); }));
       if (both) for (let i = 0; i < by[0].length; i++) gaps.push(Math.abs(by[1][i] - by[0][i]));
     }
     return { cuts: quantiles(all, [1, 2, 3, 4, 5, 6].map((i) => i / SHADES)), apart: quantiles(gaps, [0.4, 0.75, 0.94]) };
@@ -118,7 +119,7 @@
     chooseType.replaceChildren(make("option", { value: "0:0", textContent: "all of them" }));
     view().sets.slice(1).forEach((s, i) => {
       const group = make("optgroup", { label: s.what });
-      s.choices.forEach((c, j) => group.append(make("option", { value: `${i + 1}:${j}`, textContent: c })));
+      s.choices.forEach((c, j) => group.append(make("option", { value: `${i + 1}:${j}`, textContent: `${s.what}: ${c}` })));
       chooseType.append(group);
     });
     time.hidden = !steps().length;
