@@ -190,3 +190,18 @@ def test_scores_that_are_no_numbers_are_shown_as_missing() -> None:
     text = markdown([{**row, "score": None}, {**row, "score": 1.0}, {**row, "score": 3.0}], "public")
     assert "| m | 2.0000 ± 1.4142 |" in text
     assert "| m | – |" in markdown([{**row, "score": None}], "public")
+
+
+def test_the_picture_shows_every_metric_and_method_with_its_spread() -> None:
+    """A panel for each metric, means and bars from least to greatest; scores far apart stand on a log scale."""
+    from sfumato.sweep.picture import chart
+
+    row = {"method": "m", "epsilon": 1.0, "seed": 0}
+    rows = [{**row, "metric": "near", "score": s} for s in (0.0, 0.5)]
+    rows += [{**row, "metric": "far", "score": s} for s in (0.1, 50.0)]
+    panels = chart([*rows, {**row, "metric": "far", "score": None}], "")["concat"]
+    assert [p["layer"][0]["title"] if "title" in p["layer"][0] else p["title"] for p in panels] == ["near", "far"]
+    kinds = [[layer["encoding"]["y"]["scale"].get("type") for layer in p["layer"]] for p in panels]
+    assert kinds == [[None, None], ["log", "log"]]
+    assert [layer["encoding"]["y"]["aggregate"] for layer in panels[0]["layer"]] == ["mean", "min"]
+    assert chart(rows, "PRIVATE: …")["title"]["text"] == "PRIVATE: …"

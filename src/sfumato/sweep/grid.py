@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -169,5 +169,4 @@ class Sweep:
 
 def _settings(metric: Metric) -> str:
     """A metric's settings as text, without the schema."""
-    values = {name: value for name, value in vars(metric).items() if name != "schema" and not name.startswith("_")}
-    return repr(values)
+    return repr({f.name: getattr(metric, f.name) for f in fields(metric) if f.name != "schema"})  # type: ignore[arg-type]
