@@ -75,7 +75,7 @@ def test_whole_records_have_the_models_distribution(mode: str) -> None:
     from scipy import stats
 
     n, want = 300_000, joint(4)
-    got = tally(model(4, mode=mode).to_table(records=n, seed=9))
+    got = tally(model(4).to_table(records=n, seed=9, mode=mode))
     cells = want * n > 5
     statistic = ((got - want * n)[cells] ** 2 / (want * n)[cells]).sum()
     assert statistic < stats.chi2.ppf(1 - 1e-6, cells.sum())
@@ -85,7 +85,7 @@ def test_whole_records_have_the_models_distribution(mode: str) -> None:
 def test_random_draws_differ_more_than_rounded_ones() -> None:
     """`random` has the errors of independent draws where `round` has next to none."""
     n, want = 100_000, joint(1).sum((2, 3)) * 100_000
-    off = {m: np.abs(tally(model(1, mode=m).to_table(n, seed=3)).sum((2, 3)) - want).sum() for m in ("round", "random")}
+    off = {m: np.abs(tally(model(1).to_table(n, 3, m)).sum((2, 3)) - want).sum() for m in ("round", "random")}
     assert off["round"] <= 12 < 200 < off["random"]
 
 
@@ -241,7 +241,6 @@ def test_a_model_comes_back_from_its_file(tmp_path) -> None:
         ({"marginals": (np.full((3, 4), np.nan), np.ones((4, 2)), np.ones((4, 2)))}, "is not one of counts"),
         ({"marginals": (np.zeros((3, 4)), np.ones((4, 2)), np.ones((4, 2)))}, "is not one of counts"),
         ({"total": -1.0}, "records"),
-        ({"mode": "best"}, "by 'round' or by 'random'"),
         ({"pools": (Pools("x", "d", np.zeros(0, int), np.zeros(0)),)}, "not modelled"),
     ],
 )
@@ -257,5 +256,7 @@ def test_numbers_that_cannot_be_drawn_are_refused() -> None:
         model(0).sample(-1)
     with pytest.raises(InputError, match="seed is -1"):
         model(0).sample(1, seed=-1)
+    with pytest.raises(InputError, match="by 'round' or by 'random'"):
+        model(0).sample(1, mode="best")
     with pytest.raises(InputError, match="no clique"):
         model(0).project("a", "c")
