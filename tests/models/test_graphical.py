@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import json
+import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +20,7 @@ from sfumato.models import GraphicalModel, graphical, load_model
 from sfumato.models.people import FIRST, Sizes, Slots
 from sfumato.models.values import Pools
 from sfumato.privacy.provenance import Provenance
+from tests.strategies import mutated
 
 MADE = Provenance(method="adagrid", epsilon=1.0, delta=1e-6, unit="person", private=True, release="r1")
 SCHEMA = sf.Schema(
@@ -230,6 +234,25 @@ def test_a_model_comes_back_from_its_file(tmp_path) -> None:
         np.testing.assert_allclose(again.project("b", "c").values, made.project("b", "c").values, rtol=1e-6)
         again.save(tmp_path / "again.sfumato")
         assert load_model(tmp_path / "again.sfumato").to_table(1000, 5).equals(again.to_table(1000, 5))
+
+
+@given(data=st.data())
+@settings(max_examples=60)
+def test_a_file_that_was_tampered_with_is_refused_or_harmless(tmp_path_factory, data: st.DataObject) -> None:
+    """Whatever its settings are changed to, loading and sampling either work or say that the file cannot be used."""
+    folder = tmp_path_factory.mktemp("models")
+    pool = Pools.of("x", "b", np.array([0, 1]), np.array([0, 3]), np.array([3.0, 14.0]), (2, 4))
+    model(3, people=slots(1, 5, 4), pools=(pool,)).save(folder / "m.sfumato")
+    with zipfile.ZipFile(folder / "m.sfumato") as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    document = json.loads(members["model.json"])
+    document["settings"] = data.draw(mutated(document["settings"]))
+    members["model.json"] = json.dumps(document).encode()
+    with zipfile.ZipFile(folder / "n.sfumato", "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    with contextlib.suppress(InputError):
+        assert load_model(folder / "n.sfumato").to_table(records=20, seed=1).num_rows == 20
 
 
 @pytest.mark.parametrize(
