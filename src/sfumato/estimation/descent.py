@@ -52,8 +52,9 @@ class Estimator:
 
     iterations: int = 1000
     stop: bool = True
-    boldness: float = 16.0
-    """How much longer than proven safe the steps are at first; shorter ones are taken where these run away."""
+    boldness: float = 4.0
+    """How much longer than proven safe the steps are at first; shorter ones are taken where these run away. Without the
+    stop there is no telling whether they do, so all are safe then."""
 
     def __post_init__(self) -> None:
         if self.iterations < 1:
@@ -72,12 +73,12 @@ class Estimator:
         tables = [(t.fine, t.answers, t.weights) for t in problem.tables]
         total = problem.total
         aim = problem.rows / 2 if self.stop else -1.0
-        program, boldness = _program(tree, tuple(problem.nodes)), self.boldness
+        program, boldness = _program(tree, tuple(problem.nodes)), self.boldness if self.stop else 1.0
         while True:
             rate = boldness / (problem.smoothness * total)
             with jax.default_matmul_precision("highest"):
                 found, steps, value, first = program(start, tables, total, rate, aim, self.iterations)
-            if boldness <= 1 or (value <= first and (aim < 0 or value <= 1.02 * aim)):
+            if boldness <= 1 or value <= min(first, 1.02 * aim):
                 break
             boldness = max(boldness / 4, 1.0)
         marginals = tuple(_rescaled(np.asarray(x, np.float64), total) for x in found)
