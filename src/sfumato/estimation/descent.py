@@ -31,6 +31,7 @@ from sfumato.errors import InputError
 from sfumato.estimation.problem import Problem, gradient
 from sfumato.grid import Columns
 
+SWING = 1.5  # a loss so many times the least so far says that the steps run away
 PATIENCE = 100  # iterations without a gain of 1e-4 after which more are in vain: the answers contradict each other
 
 
@@ -52,7 +53,7 @@ class Estimator:
 
     iterations: int = 1000
     stop: bool = True
-    boldness: float = 4.0
+    boldness: float = 16.0
     """How much longer than proven safe the steps are at first; shorter ones are taken where these run away. Without the
     stop there is no telling whether they do, so all are safe then."""
 
@@ -131,8 +132,8 @@ def _program(tree: Any, nodes: tuple[Any, ...]) -> Any:
 
         def going(state: Any) -> Any:
             """Until the aim is met, the steps run away, or nothing has been gained for long."""
-            _, _, _, t, value, _, gained = state
-            return (t < most) & (value > aim) & (value <= 4 * first) & ((t - gained < PATIENCE) | (aim < 0))
+            _, _, _, t, value, best, gained = state
+            return (t < most) & (value > aim) & (value <= SWING * best) & ((t - gained < PATIENCE) | (aim < 0))
 
         def step(state: Any) -> Any:
             theta, z, x, t, _, best, gained = state
