@@ -52,7 +52,7 @@ class Estimator:
 
     iterations: int = 1000
     stop: bool = True
-    boldness: float = 16.0
+    boldness: float = 8.0
     """How much longer than proven safe the steps are at first; shorter ones are taken where these run away."""
 
     def __post_init__(self) -> None:
@@ -76,8 +76,8 @@ class Estimator:
         while True:
             rate = boldness / (problem.smoothness * total)
             with jax.default_matmul_precision("highest"):
-                found, steps, value, first = program(start, tables, total, rate, aim, self.iterations)
-            if boldness <= 1 or (value <= first and (aim < 0 or value <= 1.02 * aim)):
+                found, steps, value, steady = program(start, tables, total, rate, aim, self.iterations)
+            if boldness <= 1 or (steady and (aim < 0 or value <= 1.02 * aim)):
                 break
             boldness = max(boldness / 4, 1.0)
         marginals = tuple(_rescaled(np.asarray(x, np.float64), total) for x in found)
@@ -130,8 +130,12 @@ def _program(tree: Any, nodes: tuple[Any, ...]) -> Any:
 
         def going(state: Any) -> Any:
             """Until the aim is met, the steps run away, or nothing has been gained for long."""
-            _, _, _, t, value, _, gained = state
-            return (t < most) & (value > aim) & (value <= 4 * first) & ((t - gained < PATIENCE) | (aim < 0))
+            _, _, _, t, value, best, gained = state
+            return (t < most) & (value > aim) & steady(value, best) & ((t - gained < PATIENCE) | (aim < 0))
+
+        def steady(value: Any, best: Any) -> Any:
+            """Whether the loss is near the least so far, but for ripples and rounding; no number is not."""
+            return value <= 3 * best + 1e-6 * first
 
         def step(state: Any) -> Any:
             theta, z, x, t, _, best, gained = state
@@ -144,8 +148,8 @@ def _program(tree: Any, nodes: tuple[Any, ...]) -> Any:
             gained = jnp.where(value < 0.9999 * best, t, gained)
             return theta, z, x, t + 1, value, jnp.minimum(best, value), gained
 
-        _, _, x, t, value, _, _ = jax.lax.while_loop(going, step, state)
-        return x, t, value, first
+        _, _, x, t, value, best, _ = jax.lax.while_loop(going, step, state)
+        return x, t, value, steady(value, best)
 
     return jax.jit(descend)
 
