@@ -133,7 +133,8 @@ def _program(tree: Any, nodes: tuple[Any, ...]) -> Any:
         def going(state: Any) -> Any:
             """Until the aim is met, the steps run away, or nothing has been gained for long."""
             _, _, _, t, value, best, gained = state
-            return (t < most) & (value > aim) & (value <= SWING * best) & ((t - gained < PATIENCE) | (aim < 0))
+            in_vain = (value > SWING * best + 1e-6 * first) | (t - gained >= PATIENCE)
+            return (t < most) & (value > aim) & ((aim < 0) | ~in_vain)
 
         def step(state: Any) -> Any:
             theta, z, x, t, _, best, gained = state
