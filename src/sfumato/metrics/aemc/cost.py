@@ -23,8 +23,6 @@ import os
 from collections.abc import Sequence
 from fractions import Fraction
 
-import numpy as np
-
 from sfumato.errors import InputError
 from sfumato.metrics.aemc.axis import Axis
 from sfumato.metrics.aemc.outcome import outcome
@@ -72,14 +70,14 @@ def aemc(
 
 def _quick(problem: Problem) -> float | None:
     """The cost where a formula or a dynamic program gives it, in floating point; None elsewhere."""
-    P, low, high = problem.P, problem.low, problem.high
     if not problem.axes:
-        return problem.alpha * float(np.maximum(np.maximum(P - high, low - P), 0).sum())
+        return problem.alpha * problem.beyond
     axis = problem.axes[0]
     if len(problem.axes) > 1 or axis.kind not in ("ordinal", "categorical") or axis.weight == 0 or problem.alpha == 0:
         return None
     from sfumato.metrics.aemc import chain, tree
 
+    P, low, high = problem.P, problem.low, problem.high
     if axis.kind == "categorical" and not axis.levels and problem.alpha == 1 and axis.weight == 1:
         return float(tree.stars(P, low, high))
     steps = problem.steps[0]
