@@ -25,7 +25,7 @@ from fractions import Fraction
 
 from sfumato.errors import InputError
 from sfumato.metrics.aemc.axis import Axis
-from sfumato.metrics.aemc.outcome import outcome
+from sfumato.metrics.aemc.outcome import solution
 from sfumato.metrics.aemc.problem import Counts, Problem, state
 from sfumato.metrics.aemc.result import Aemc
 
@@ -63,9 +63,9 @@ def aemc(
     quick = _quick(problem)
     if quick is not None:
         return Aemc(quick / (problem.truth or 1.0), problem, threads)
-    found = outcome(problem, threads)
-    total = Fraction(found.total(problem.top), problem.unit * problem.scale)
-    return Aemc(float(total / Fraction(problem.truth or 1.0)), problem, threads, found)
+    units, whole = solution(problem, threads)
+    total = Fraction(units, problem.unit * problem.scale)
+    return Aemc(float(total / Fraction(problem.truth or 1.0)), problem, threads, whole)
 
 
 def _quick(problem: Problem) -> float | None:

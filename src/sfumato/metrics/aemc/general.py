@@ -6,9 +6,9 @@ two if they need it. 32 bits are enough for most; where they are not, 64.
 **Begun warm.** A table summed over one axis has the same arcs along the others. Its best prices, copied to all bins of
 that axis, differ by no more than the costs allow, and are near the best ones where noise outweighs what has moved.
 
-**Or in stages.** Where it does not, most counts have not far to go. Adding and removing cost an eighth at first, so that
-only near moves pay; the optimum of that is where the next stage, at twice the cost, begins: its prices are within the
-bounds, and what was removed or added is excess or lack once more.
+**Or in stages.** Where it does not, most counts have not far to go. Adding and removing cost an eighth at first, so
+that only near moves pay; the optimum of that is where the next stage, at twice the cost, begins: its prices are within
+the bounds, and what was removed or added is excess or lack once more.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ class Solved:
     """What flows over each edge between rows, at each bin of the inner axis."""
     within: Array
     """What flows over each edge within a row."""
+    off: int
+    """How much is removed and added."""
     rounds: int
 
     @property
@@ -119,4 +121,5 @@ def _attempt(
         for a in (p, q, low, high, F, G):
             np.negative(a, out=a)
         low, high = high, low
-    return Solved(lay, p, q, F, G, rounds)
+    off = sum(int(np.maximum(a, 0).sum(dtype=np.int64)) for a in (q - high, low - q))
+    return Solved(lay, p, q, F, G, off, rounds)
