@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -19,6 +20,8 @@ import pytest
 from sfumato import Category, InputError, Marginal, Person, Schema, Table
 from sfumato.bounded import bounded_counts
 from sfumato.bounds import records
+from sfumato.engine import connect, part_anywhere
+from tests.conftest import OnEngine
 
 SCHEMA = Schema(
     columns=(Person(name="who"), Category(name="area", values=(1, 2, 3)), Category(name="kind", values=("a", "b")))
@@ -229,3 +232,17 @@ def test_what_is_no_table_is_refused_in_a_sentence(make: Callable[[], object], s
     """It says what was given and what to give."""
     with pytest.raises(InputError, match=said):
         counted(make())
+
+
+@pytest.mark.parametrize("parts", [2, 3, 7])
+def test_parts_by_letters_hold_each_person_once_on_every_engine(on_engine: OnEngine, parts: int) -> None:
+    """The parts of the persons are disjoint, none is lost, and every engine cuts them alike."""
+    people = [f"p{i}" for i in range(200)]
+    engine = connect(on_engine(pa.table({"who": people})))
+    found = [
+        engine.run(f"SELECT who FROM source AS s WHERE {part_anywhere('who', i, parts)}").column("who").to_pylist()
+        for i in range(parts)
+    ]
+    assert sorted(who for part in found for who in part) == sorted(people)
+    first = [who for who in people if int(hashlib.md5(who.encode()).hexdigest()[:6], 16) < (1 << 24) // parts]
+    assert sorted(found[0]) == sorted(first)

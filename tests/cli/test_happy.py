@@ -317,7 +317,8 @@ def test_completion_script(shell: str, spawn: Spawn) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "offered"), [("syn", {"synthesize"}), ("s", {"synthesize", "sample", "simulate", "schema", "score"})]
+    ("typed", "offered"),
+    [("syn", {"synthesize"}), ("s", {"synthesize", "sample", "simulate", "schema", "score", "sweep"})],
 )
 def test_completion(typed: str, offered: set[str], spawn: Spawn) -> None:
     """A shell that has the script is offered the commands that begin as typed."""

@@ -26,7 +26,8 @@ OUTER: tuple[Columns, ...] = (("a", "b", "c"), ("a", "b", "d"), ("a", "e"))
 
 
 def closure(outer: Sequence[Columns] = OUTER) -> list[Columns]:
-    return sorted({s for o in outer for k in range(1, len(o) + 1) for s in itertools.combinations(o, k)}, key=len)
+    found = {s for o in outer for k in range(1, len(o) + 1) for s in itertools.combinations(o, k)}
+    return sorted(found, key=lambda s: (len(s), s))
 
 
 def truth(seed: int, records: float = 10_000) -> np.ndarray:

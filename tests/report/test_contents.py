@@ -16,6 +16,9 @@ import pytest
 
 import sfumato as sf
 from sfumato.columns import Number
+from sfumato.privacy.budget import calibrate
+from sfumato.privacy.ledger import Charge
+from sfumato.privacy.provenance import Provenance
 from sfumato.report import cubes, flows, persons
 from sfumato.report.noise import Noise
 from sfumato.report.reading import Seen, read_release, read_truth
@@ -155,6 +158,22 @@ def test_the_owners_page_says_so_and_shows_both(city: City) -> None:
     assert data["tables"] == ["truth", "synthetic"]
     assert sum(data["views"][0]["sets"][0]["truth"]) == 6000
     assert page._repr_html_().startswith("<iframe srcdoc=")
+
+
+def test_a_spent_budget_leaves_nothing(tmp_path: Path) -> None:
+    """A Gaussian release of the whole cap leaves ε = 0 on the page, and not the last bits of an arithmetic."""
+    budget = sf.Budget(10.0, 1e-5)
+    shares = calibrate([("gaussian", 1 / 27)] * 27, budget)
+    charges = [
+        Charge(f"q{i}", "kind", "rounded gaussian", "records(2)", 2.0, 2 / c.mu, c) for i, c in enumerate(shares)
+    ]
+    with sf.Ledger.open(tmp_path / "l.ledger") as ledger:
+        made = ledger.charge("data", budget, charges, method="x", unit="who", fingerprint="f" * 16, version="1")
+        left = ledger.remaining("data")
+    assert 0 < left < 1e-9
+    about = Provenance("x", 10.0, 1e-5, "who", True, f"data/{made.id}")
+    page = sf.Report(truth(20), SCHEMA, provenance=about, ledger=tmp_path / "l.ledger")
+    assert "left ε = 0." in words(page.html)
 
 
 def test_the_score_is_that_of_mgd(tmp_path: Path) -> None:

@@ -190,3 +190,46 @@ def test_scores_that_are_no_numbers_are_shown_as_missing() -> None:
     text = markdown([{**row, "score": None}, {**row, "score": 1.0}, {**row, "score": 3.0}], "public")
     assert "| m | 2.0000 ± 1.4142 |" in text
     assert "| m | – |" in markdown([{**row, "score": None}], "public")
+
+
+def test_the_picture_shows_every_metric_and_method_with_its_spread() -> None:
+    """A panel for each metric, means and bars from least to greatest; scores far apart stand on a log scale."""
+    from sfumato.sweep.picture import chart
+
+    row = {"method": "m", "epsilon": 1.0, "seed": 0}
+    rows = [{**row, "metric": "near", "score": s} for s in (0.0, 0.5)]
+    rows += [{**row, "metric": "far", "score": s} for s in (0.1, 50.0)]
+    panels = chart([*rows, {**row, "metric": "far", "score": None}], "")["concat"]
+    assert [p["layer"][0]["title"] if "title" in p["layer"][0] else p["title"] for p in panels] == ["near", "far"]
+    kinds = [[layer["encoding"]["y"]["scale"].get("type") for layer in p["layer"]] for p in panels]
+    assert kinds == [[None, None], ["log", "log"]]
+    assert [layer["encoding"]["y"]["aggregate"] for layer in panels[0]["layer"]] == ["mean", "min"]
+    assert chart(rows, "PRIVATE: …")["title"]["text"] == "PRIVATE: …"
+
+
+@dataclass(frozen=True)
+class Picky:
+    """A metric that cannot score most tables."""
+
+    schema: sf.Schema
+    least: int
+
+    def score(self, truth: object, synthetic: str) -> object:
+        if pq.read_table(synthetic).num_rows < self.least:
+            raise sf.InputError("too few records")
+        return Edges(self.schema).score(truth, synthetic)
+
+
+def test_a_metric_that_does_not_fit_leaves_a_gap_and_a_note(tmp_path: Path) -> None:
+    """The other scores are there; the note comes once; where nothing fits, it is an error and the records stay."""
+    notes: list[str] = []
+    settings = {"methods": {"nmd": sf.NMD()}, "epsilons": (1.0, 10.0)}
+    results = sweep(**settings, metrics={"edges": Edges(SCHEMA), "picky": Picky(SCHEMA, 10**6)}).go(
+        tmp_path / "s", noted=notes.append
+    )
+    assert [set(r.scores) for r in results] == [{"edges"}, {"edges"}]
+    assert notes == ["picky does not score nmd: too few records"]
+    with pytest.raises(sf.InputError, match="too few records; the synthetic records stay"):
+        sweep(**settings, metrics={"picky": Picky(SCHEMA, 10**6)}).go(tmp_path / "t")
+    again = sweep(**settings, metrics={"picky": Picky(SCHEMA, 1)}).go(tmp_path / "t")
+    assert all("picky" in r.scores for r in again)

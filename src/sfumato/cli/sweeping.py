@@ -64,7 +64,7 @@ def run_sweep(asked: Asked, output: Output) -> None:
         def told(run: Run) -> None:
             advance(1)
 
-        results = sweep.go(asked.out, told)
+        results = sweep.go(asked.out, told, output.warn)
     shown = [row for r in results for row in r.only(list(sweep.metrics)).rows("")]
     output.result(shown, _shown(asked.out))
     if not asked.public_truth:

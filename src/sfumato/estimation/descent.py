@@ -31,6 +31,7 @@ from sfumato.errors import InputError
 from sfumato.estimation.problem import Problem, gradient
 from sfumato.grid import Columns
 
+SWING = 1.5  # a loss so many times the least so far says that the steps run away
 PATIENCE = 100  # iterations without a gain of 1e-4 after which more are in vain: the answers contradict each other
 
 
@@ -53,7 +54,8 @@ class Estimator:
     iterations: int = 1000
     stop: bool = True
     boldness: float = 16.0
-    """How much longer than proven safe the steps are at first; shorter ones are taken where these run away."""
+    """How much longer than proven safe the steps are at first; shorter ones are taken where these run away. Without the
+    stop there is no telling whether they do, so all are safe then."""
 
     def __post_init__(self) -> None:
         if self.iterations < 1:
@@ -72,12 +74,12 @@ class Estimator:
         tables = [(t.fine, t.answers, t.weights) for t in problem.tables]
         total = problem.total
         aim = problem.rows / 2 if self.stop else -1.0
-        program, boldness = _program(tree, tuple(problem.nodes)), self.boldness
+        program, boldness = _program(tree, tuple(problem.nodes)), self.boldness if self.stop else 1.0
         while True:
             rate = boldness / (problem.smoothness * total)
             with jax.default_matmul_precision("highest"):
                 found, steps, value, first = program(start, tables, total, rate, aim, self.iterations)
-            if boldness <= 1 or (value <= first and (aim < 0 or value <= 1.02 * aim)):
+            if boldness <= 1 or value <= min(first, 1.02 * aim):
                 break
             boldness = max(boldness / 4, 1.0)
         marginals = tuple(_rescaled(np.asarray(x, np.float64), total) for x in found)
@@ -130,8 +132,9 @@ def _program(tree: Any, nodes: tuple[Any, ...]) -> Any:
 
         def going(state: Any) -> Any:
             """Until the aim is met, the steps run away, or nothing has been gained for long."""
-            _, _, _, t, value, _, gained = state
-            return (t < most) & (value > aim) & (value <= 4 * first) & ((t - gained < PATIENCE) | (aim < 0))
+            _, _, _, t, value, best, gained = state
+            in_vain = (value > SWING * best + 1e-6 * first) | (t - gained >= PATIENCE)
+            return (t < most) & (value > aim) & ((aim < 0) | ~in_vain)
 
         def step(state: Any) -> Any:
             theta, z, x, t, _, best, gained = state

@@ -53,12 +53,9 @@ class GraphicalModel(Stored):
     total: float
     people: Sizes | Slots | None = None
     pools: tuple[Pools, ...] = ()
-    mode: Mode = "round"
     boxes: tuple[Box, ...] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if self.mode not in ("round", "random"):
-            raise InputError(f"records are drawn by 'round' or by 'random', not by {self.mode!r}")
         if not (len(self.cliques) == len(self.parents) == len(self.marginals) > 0):
             raise InputError("its cliques, parents and marginals differ in number")
         seen: set[str] = set()
@@ -141,8 +138,12 @@ class GraphicalModel(Stored):
 
     # ------------------------------------------------------------------ records
 
-    def sample(self, records: int | None = None, seed: int | None = None) -> Iterator[pa.RecordBatch]:
+    def sample(
+        self, records: int | None = None, seed: int | None = None, mode: Mode = "round"
+    ) -> Iterator[pa.RecordBatch]:
         """Records in random order, in batches; as many as the model believes there are, or as many as asked for."""
+        if mode not in ("round", "random"):
+            raise InputError(f"records are drawn by 'round' or by 'random', not by {mode!r}")
         if records is not None and not 0 <= records <= MOST:
             raise InputError(f"the number of records is {records}; give one from 0 on")
         if seed is not None and seed < 0:
@@ -150,15 +151,15 @@ class GraphicalModel(Stored):
         believed = sum(weight for weight, _ in self._parts)
         if records and not believed:
             raise InputError("no record of the model meets the condition, so none can be drawn")
-        return self._batches(round(believed) if records is None else records, np.random.default_rng(seed))
+        return self._batches(round(believed) if records is None else records, mode, np.random.default_rng(seed))
 
-    def to_table(self, records: int | None = None, seed: int | None = None) -> pa.Table:
+    def to_table(self, records: int | None = None, seed: int | None = None, mode: Mode = "round") -> pa.Table:
         """The sample in one table."""
         import pyarrow as pa
 
-        return pa.Table.from_batches(self.sample(records, seed))
+        return pa.Table.from_batches(self.sample(records, seed, mode))
 
-    def _batches(self, records: int, rng: np.random.Generator) -> Iterator[pa.RecordBatch]:
+    def _batches(self, records: int, mode: Mode, rng: np.random.Generator) -> Iterator[pa.RecordBatch]:
         """The first batch is empty, so that every sample has its columns."""
         decode = _Decoding(self)
         yield decode(dict.fromkeys(self.columns, np.zeros(0, np.int64)), np.zeros(0, np.int64), rng)
@@ -167,7 +168,7 @@ class GraphicalModel(Stored):
         used = FIRST
         for start in range(0, records, DRAWN):
             size = min(DRAWN, records - start)
-            codes = self._drawn(_split(size, weights, rng), steps, rng)
+            codes = self._drawn(_split(size, weights, rng), steps, mode, rng)
             person = np.zeros(0, np.int64)
             if self.people is not None:
                 person, more = self.people.assign(codes, size, rng)
@@ -176,13 +177,13 @@ class GraphicalModel(Stored):
                 part = slice(at, at + BATCH)
                 yield decode({name: c[part] for name, c in codes.items()}, person[part], rng)
 
-    def _drawn(self, sizes: Ints, steps: Sequence[_Step], rng: np.random.Generator) -> dict[str, Ints]:
+    def _drawn(self, sizes: Ints, steps: Sequence[_Step], mode: Mode, rng: np.random.Generator) -> dict[str, Ints]:
         """The codes of records, so many from each box, in random order."""
         drawn: list[dict[str, Ints]] = []
         for size, (_, tables) in zip(sizes, self._parts, strict=True):
             codes: dict[str, Ints] = {}
             for step, table in zip(steps, tables, strict=True):
-                step.draw(codes, table, int(size), self.mode, rng)
+                step.draw(codes, table, int(size), mode, rng)
             drawn.append(codes)
         if len(drawn) == 1:
             return drawn[0]
@@ -199,7 +200,6 @@ class GraphicalModel(Stored):
             "cliques": [list(c) for c in self.cliques],
             "parents": list(self.parents),
             "total": self.total,
-            "mode": self.mode,
             "people": None,
             "pools": [[p.column, p.neighbour, len(p.ends), len(p.values)] for p in self.pools],
         }
@@ -254,8 +254,7 @@ class GraphicalModel(Stored):
         marginals = tuple(arrays[f"clique{i}"] for i in range(len(cliques)))
         parents = tuple(int(p) for p in settings["parents"])
         return cls(
-            schema, provenance, cliques, parents, marginals, float(settings["total"]), people, tuple(pools),
-            settings["mode"],
+            schema, provenance, cliques, parents, marginals, float(settings["total"]), people, tuple(pools)
         )  # fmt: skip
 
 

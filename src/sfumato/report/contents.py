@@ -225,7 +225,8 @@ def _statement(statement: Statement, own: Line | None) -> dict[str, Any]:
         "spent": rounded_up(account.spent),
         "cap": rounded_down(account.cap.epsilon),
         "delta": f"{account.cap.delta:g}",
-        "left": rounded_down(account.remaining),
+        # what arithmetic leaves over of a budget that is spent is no budget
+        "left": rounded_down(account.remaining if account.remaining > 1e-9 * account.cap.epsilon else 0.0),
         "share": min(1.0, account.spent / account.cap.epsilon) if account.cap.epsilon else 1.0,
         "head": statement.head[:16],
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from sfumato.synthesizers import Synthesizer
 from sfumato.table import Table
 
 Told = Callable[["Run"], None]
+Noted = Callable[[str], None]
 
 
 @dataclass(frozen=True, order=True)
@@ -118,21 +119,37 @@ class Sweep:
             raise InputError("a sweep over private data needs a ledger; name one, or say that the truth is public")
         return Ledger(self.ledger)
 
-    def go(self, out: Path, told: Told = lambda run: None) -> list[Result]:
-        """Run what is missing in the folder, and write all results there."""
+    def go(self, out: Path, told: Told = lambda run: None, noted: Noted = lambda note: None) -> list[Result]:
+        """Run what is missing in the folder, and write all results there.
+
+        A metric that cannot score what a method makes, such as one of persons where there are none, leaves a gap and a
+        note; only when nothing at all can be scored is that an error.
+        """
         folder = Folder(out, self.public_truth)
         folder.settle(self.described())
+        notes: dict[tuple[str, str], str] = {}
         for run in self.runs():
             told(run)
             result = folder.result(run.name) or self._made(run, folder)
             missing = {name: m for name, m in self.metrics.items() if name not in result.scores}
             for name, metric in missing.items():
-                score = metric.score(self.truth, str(folder.synthetic(run.name))).value
+                try:
+                    score = metric.score(self.truth, str(folder.synthetic(run.name))).value
+                except InputError as error:
+                    notes.setdefault((name, run.method), f"{name} does not score {run.method}: {error}")
+                    continue
                 result = result.scored(name, float(score))
                 folder.keep(run.name, result)
             folder.keep(run.name, result)
         results = [found for run in self.runs() if (found := folder.result(run.name)) is not None]
-        folder.write([r.only(list(self.metrics)) for r in results])
+        shown = [r.only(list(self.metrics)) for r in results]
+        if not any(r.scores for r in shown):
+            raise InputError(
+                f"{next(iter(notes.values()))}; the synthetic records stay in {out}, to be scored otherwise"
+            )
+        folder.write(shown)
+        for note in notes.values():
+            noted(note)
         return results
 
     def _made(self, run: Run, folder: Folder) -> Result:
@@ -169,5 +186,4 @@ class Sweep:
 
 def _settings(metric: Metric) -> str:
     """A metric's settings as text, without the schema."""
-    values = {name: value for name, value in vars(metric).items() if name != "schema" and not name.startswith("_")}
-    return repr(values)
+    return repr({f.name: getattr(metric, f.name) for f in fields(metric) if f.name != "schema"})  # type: ignore[arg-type]

@@ -175,14 +175,21 @@ class AdaGrid:
             found = [float(np.quantile(n[n > 0], self.bound.quantile)) if (n > 0).any() else 1.0 for n in norms]
             return {name: max(c, LEAST) for name, c in zip(grids, found, strict=True)}
         noisy = answers.norms({f"norms of {name}": grid for name, grid in grids.items()})
+        every = list(noisy.values())
+        pooled = replace(every[0], values=np.sum([n.values for n in every], axis=0))
         quantile = self.bound.quantile
-        return {name: noisy_quantile(noisy[f"norms of {name}"], quantile) for name in grids}
+        return {name: noisy_quantile(n if clear(n) else pooled, quantile) for name, n in zip(grids, every, strict=True)}
 
 
 def norm_edges(schema: Schema) -> tuple[float, ...]:
     """Edges of norms, a fifth apart, up to as many records as a person may have."""
     most = schema.max_records_per_person or MOST
     return tuple(LEAST * 2 ** (i / 4) for i in range(math.ceil(4 * math.log2(most / LEAST)) + 1))
+
+
+def clear(noisy: Noisy) -> bool:
+    """Whether a histogram's persons stand out of its noise; where they do not, those of a round are taken together."""
+    return bool(noisy.level * math.sqrt(len(noisy.values)) <= 0.1 * noisy.values.sum())
 
 
 def noisy_quantile(noisy: Noisy, quantile: float) -> float:
