@@ -39,6 +39,29 @@ def test_taking_out_any_person_changes_each_answer_vector_within_the_limit(
             assert np.linalg.norm((have - left) / UNIT) <= c
 
 
+@given(table=tables, seed=st.integers(0, 1000), records=st.integers(1, 12))
+@settings(max_examples=20)
+def test_taking_out_any_person_moves_one_count_of_norms_by_one_in_however_many_parts(
+    table: pa.Table, seed: int, records: int
+) -> None:
+    """The number of parts follows the number of records: neither norms nor answers depend on it but for the person."""
+    one = grid(SIZES, WHOLE, seed)
+    edges = np.array([0.5, 1.0, 1.7, 2.4, 3.0])
+
+    def found(t: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+        with Table.open(t, SCHEMA) as opened:
+            return norm_counts(opened, [one], edges)[0], grid_answers(opened, [(one, 1.5)])[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gridded, "RECORDS", records)
+        norms, answer = found(table)
+        for person in set(table["who"].to_pylist()):
+            fewer, left = found(without(table, person))
+            assert (norms >= fewer).all()
+            assert (norms - fewer).sum() <= 1
+            assert np.linalg.norm((answer - left) / UNIT) <= 1.5
+
+
 @given(table=tables, seed=st.integers(0, 1000), bound=st.sampled_from([weight(1), weight(2.5), weight(9), records(2)]))
 @settings(max_examples=30)
 def test_bounded_counts_under_a_grid_change_within_the_limit(table: pa.Table, seed: int, bound: Bound) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato import InputError, Marginal, Place, Table
+from sfumato.bounded import bounded_counts
 from sfumato.locate import Cuts
 from sfumato.places import cuts_of
 from tests.conftest import OnEngine
@@ -131,6 +132,31 @@ def test_text_that_is_no_number_is_in_no_area(town: Place) -> None:
     with Table.open(data, sf.Schema(columns=(town,))) as opened:
         (counts,) = opened.counts([Marginal.of("area")])
     assert counts.values.tolist() == [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]
+
+
+@pytest.mark.parametrize("bound", [sf.records(2), sf.weight(1.5), sf.l2(2)], ids=str)
+def test_a_person_of_any_coordinates_moves_the_counts_of_areas_within_the_bound(town: Place, bound: sf.Bound) -> None:
+    """On borders, outside, beyond all numbers or at the date line: a record is in one area, or in none."""
+    odd = [0.0, -0.0, 0.01, 0.02, 0.04, 0.03, 180.0, -180.0, 1e308, -1e308, float("nan"), float("inf"), None, 5e-324]
+    rng = np.random.default_rng(9)
+    points = [(a, b) for a in odd for b in odd] + [tuple(p) for p in rng.uniform(0, 0.04, (100, 2)).tolist()]
+    who = rng.integers(0, 12, len(points)).tolist()
+    schema = sf.Schema(columns=(sf.Person(name="who"), town))
+    marginals = [Marginal.of("area"), Marginal.of("area@half")]
+
+    def counted(left_out: int | None) -> list[np.ndarray]:
+        kept = [(w, a, b) for w, (a, b) in zip(who, points, strict=True) if w != left_out]
+        columns = dict(zip(("who", "lon", "lat"), map(list, zip(*kept, strict=True)), strict=True))
+        with Table.open(pa.table(columns), schema) as table:
+            for plain in table.counts(marginals):
+                assert plain.total == len(kept), "each record once"
+            return [c.values / bound.unit for c in bounded_counts(table, marginals, bound, "key")]
+
+    whole = counted(None)
+    for person in range(12):
+        for have, left in zip(whole, counted(person), strict=True):
+            assert np.linalg.norm(have - left) <= bound.l2
+            assert np.abs(have - left).sum() <= bound.l1
 
 
 def test_a_release_from_coordinates_is_one_of_areas(town: Place) -> None:

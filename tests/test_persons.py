@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -150,3 +151,16 @@ def test_bad_bins_of_records_are_refused(starts: tuple[int, ...]) -> None:
     """Starts begin at 1 and increase."""
     with pytest.raises(InputError, match="start"):
         ByRecords(starts)
+
+
+def test_a_table_of_the_callers_is_not_joined_in_place_of_a_public_one() -> None:
+    """The connection of a DuckDB relation may hold tables called as those that a question brings along."""
+    with duckdb.connect() as con:
+        con.register("arrow", people([3, 4, 2], 1))
+        con.execute("CREATE TABLE trips AS SELECT * FROM arrow")
+        want = [count(con.table("trips"), rule).tolist() for rule in (RULES[4], MIXTURE)]
+        con.execute("CREATE TABLE labels AS SELECT range AS at, 7 AS label FROM range(12)")
+        for axis in ("axis0", "axis1"):
+            con.execute(f"CREATE TABLE {axis} AS SELECT range % 2 AS at, 0 AS e0, 0 AS e1 FROM range(9)")
+        assert [count(con.table("trips"), rule).tolist() for rule in (RULES[4], MIXTURE)] == want
+        assert sum(want[1]) == 3

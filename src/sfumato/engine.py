@@ -223,9 +223,13 @@ class RelationEngine:
 
     def _asked(self, sql: str, tables: Mapping[str, pa.Table]) -> Any:
         view = f"sfumato_{uuid.uuid4().hex}"  # a name that cannot shadow one of the caller's
-        named = f"WITH source AS ({self._select} FROM {view}) SELECT * FROM ({sql})"
-        # DuckDB finds public tables by name in the scope that asks; evaluating in a scope of their own gives them one
-        scope = {"relation": self._relation, "view": view, "named": named, **tables}
+        # public tables get such names too: one of the caller's that is called alike would be joined in their place
+        ours = [f"{name} AS (SELECT * FROM {view}_{name})" for name in tables]
+        known = ", ".join([f"source AS ({self._select} FROM {view})", *ours])
+        named = f"WITH {known} SELECT * FROM ({sql})"
+        # DuckDB finds Arrow tables by name in the scope that asks; evaluating in a scope of their own gives them one
+        found = {f"{view}_{name}": table for name, table in tables.items()}
+        scope = {"relation": self._relation, "view": view, "named": named, **found}
         return eval("relation.query(view, named)", scope)
 
     def unreadable(self) -> int:

@@ -45,6 +45,16 @@ def test_public_data_are_swept_without_a_ledger(sfumato: Sfumato, city: Path) ->
     assert {row["metric"] for row in again.json} == {"edges"}
 
 
+def test_the_private_data_are_not_public_under_another_name(sfumato: Sfumato, city: Path) -> None:
+    """A link to the truth, or another way to write its path, is the truth; nothing is spent."""
+    (city / "last_year.parquet").symlink_to(city / "t.parquet")
+    for name in (city / "last_year.parquet", f"{city}/../{city.name}/t.parquet"):
+        ran = sfumato(*arguments(city, "--yes", "--public", name))
+        assert ran.code == 2
+        assert "is the private data itself" in ran.err
+        assert not list(city.glob("*.ledger"))
+
+
 def test_private_data_need_somebody_to_agree(sfumato: Sfumato, city: Path) -> None:
     """It says the price; without a terminal it needs --yes; then the ledger has the runs, and the output is PRIVATE."""
     ran = sfumato(*arguments(city))

@@ -355,6 +355,27 @@ def test_questions_that_cannot_be_bounded_are_refused(tmp_path, question: Questi
     assert sf.Ledger(path).accounts() == []
 
 
+def test_a_plan_that_prices_itself_is_not_believed(tmp_path) -> None:
+    """The vault makes its own plan of the questions: noise and cost follow from the budget."""
+
+    class Cheap(Plan):
+        def check(self, schema: sf.Schema) -> None:
+            """All is well."""
+
+        def priced(self, budget: Budget) -> tuple[Priced, ...]:
+            return tuple(Priced(p.question, PureCost(1e-9), 1e-6) for p in super().priced(budget))
+
+    path = tmp_path / "l.ledger"
+    question = Histogram("q", AREA, sf.records(3), noise="laplace")
+    answer = opened(people([3], 1), ledger=path).ask(Cheap("t", (question,)))["q"]
+    assert answer.level == pytest.approx(3.0)
+    (release,) = sf.Ledger(path).releases("data")
+    assert [charge.noise for charge in release.charges] == [answer.level]
+    assert compose([charge.cost for charge in release.charges], 0.0) == pytest.approx(1.0)
+    with pytest.raises(sf.InputError, match="does not bound a person in L1"):
+        opened(people([3], 1)).ask(Cheap("t", (Histogram("q", AREA, sf.l2(3), noise="laplace"),)))
+
+
 def test_gaussian_noise_needs_a_delta() -> None:
     """With δ = 0 a Gaussian question is refused with a sentence that says so."""
     with pytest.raises(sf.InputError, match="delta"):

@@ -164,6 +164,7 @@ def test_a_seeded_sweep_can_be_repeated(tmp_path: Path) -> None:
         ({"metrics": {}}, "at least one metric"),
         ({"seeds": 0}, "seeds is 0"),
         ({"epsilons": (1.0, 1.0)}, "one twice"),
+        ({"epsilons": (1.0, 1.0000001)}, "one twice"),
     ],
 )
 def test_a_sweep_of_nothing_is_refused(change: dict[str, object], words: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -111,7 +112,7 @@ def _sweep(asked: Asked) -> Sweep:
     metrics = {name: _made(METRICS, name, "metric", given, {}, schema) for name in _listed(asked.metrics, "--metrics")}
     if strange := sorted(set(given) - set(methods) - set(metrics)):
         raise InputError(f"--set {strange[0]}.…: the sweep has no method or metric '{strange[0]}'")
-    if asked.public is not None and set(files_of(asked.public)) & set(files_of(asked.truth)) and not asked.public_truth:
+    if asked.public is not None and not asked.public_truth and _same_file(asked.public, asked.truth):
         raise InputError(f"--public {asked.public} is the private data itself; give a table that anyone may see")
     ledger = asked.ledger
     if ledger is None and not asked.public_truth:
@@ -123,6 +124,12 @@ def _sweep(asked: Asked) -> Sweep:
         schema, asked.truth, methods, _epsilons(asked.epsilons), metrics, asked.delta, asked.seeds, public,
         asked.public_truth, ledger, asked.account, asked.unit,
     )  # fmt: skip
+
+
+def _same_file(public: str, truth: str) -> bool:
+    """Whether two of the files are one, whatever they are called."""
+    private = {os.path.realpath(file) for file in files_of(truth)}
+    return any(os.path.realpath(file) in private for file in files_of(public))
 
 
 def _listed(text: str, option: str) -> list[str]:

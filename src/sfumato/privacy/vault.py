@@ -116,7 +116,8 @@ class Vault(Sealed):
         Console().print(explanation(self._plan(method), self.schema, self.budget, self.unit))
 
     def _plan(self, method: HasPlan | Plan) -> Plan:
-        plan = method if isinstance(method, Plan) else method.plan(self.schema, self.budget)
+        given = method if isinstance(method, Plan) else method.plan(self.schema, self.budget)
+        plan = Plan(given.method, tuple(given.questions), tuple(given.notes))  # a subclass could price itself
         plan.check(self.schema)
         if self.schema.person is None:
             for question in plan:

@@ -65,8 +65,9 @@ class Sweep:
                 raise InputError(f"a sweep needs at least one {what}")
         if not 1 <= self.seeds <= 1_000:
             raise InputError(f"the number of seeds is {self.seeds}; give one from 1 to 1,000")
-        if len(set(self.epsilons)) < len(self.epsilons):
-            raise InputError(f"the epsilons {', '.join(f'{e:g}' for e in self.epsilons)} name one twice")
+        told = [f"{e:g}" for e in self.epsilons]  # as in the names of files: two of one name would be one run
+        if len(set(told)) < len(told):
+            raise InputError(f"the epsilons {', '.join(told)} name one twice; they are told apart by six digits")
 
     def runs(self) -> list[Run]:
         """All of them, the cheap comparisons first: every method once at every ε, then again."""
