@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from sfumato.bounds import Bound, records
+from sfumato.errors import InputError
 from sfumato.models.base import Model
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.plan import Plan
@@ -21,3 +23,15 @@ class Synthesizer(Protocol):
     def fit(self, vault: Vault, public: Any = None) -> Model:
         """The model it learned; `public` is a table that anyone may see (`sfumato.public.Public.open`), or None."""
         ...
+
+
+def own_limit(schema: Schema) -> Bound:
+    """The schema's own limit on a person's records; one where every record is its own person."""
+    if schema.person is None:
+        return records(1)
+    if schema.max_records_per_person is None:
+        raise InputError(
+            "the schema does not say how many records one person may have; add max_records_per_person to it, "
+            "or give a bound (--bound records:20, or bound=sf.records(20) in Python)"
+        )
+    return records(schema.max_records_per_person)

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.bounds import Bound, records
+from sfumato.bounds import Bound
 from sfumato.errors import InputError
 from sfumato.marginal import MAX_CELLS, Marginal
 from sfumato.models.histogram import HistogramModel
@@ -31,6 +31,7 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.plan import Histogram, Plan
 from sfumato.privacy.vault import Vault
 from sfumato.schema import Schema
+from sfumato.synthesizers.base import own_limit
 
 
 @dataclass(frozen=True)
@@ -52,19 +53,8 @@ class NMD:
                 f"all {len(schema.names)} columns together have {marginal.size(schema):.3g} cells, too many for a "
                 "histogram; name the columns that matter (--marginal area,month,type or NMD(marginal=…))"
             )
-        question = Histogram("cells", marginal, self.bound or self._bound(schema), noise="laplace")
+        question = Histogram("cells", marginal, self.bound or own_limit(schema), noise="laplace")
         return Plan("nmd", (question,))
-
-    def _bound(self, schema: Schema) -> Bound:
-        """The schema's own limit on a person's records."""
-        if schema.person is None:
-            return records(1)
-        if schema.max_records_per_person is None:
-            raise InputError(
-                "the schema does not say how many records one person may have; add max_records_per_person to it, "
-                "or give a bound (--bound records:20 or NMD(bound=sf.records(20)))"
-            )
-        return records(schema.max_records_per_person)
 
     def fit(self, vault: Vault, public: Any = None) -> HistogramModel:
         """The model of noisy counts, negatives set to zero; public data is of no use to it."""

@@ -19,14 +19,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.bounds import Bound, records
-from sfumato.errors import InputError
+from sfumato.bounds import Bound
 from sfumato.marginal import Axis, Marginal
 from sfumato.models.uniform import UniformModel
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.plan import Histogram, Plan
 from sfumato.privacy.vault import Vault
 from sfumato.schema import Schema
+from sfumato.synthesizers.base import own_limit
 
 
 @dataclass(frozen=True)
@@ -42,18 +42,7 @@ class Uniform:
     def plan(self, schema: Schema, budget: Budget) -> Plan:
         """One number with Laplace noise, for the whole ε."""
         everything = Marginal.of(Axis(schema.names[0], 0))
-        return Plan("uniform", (Histogram("records", everything, self.bound or self._bound(schema), noise="laplace"),))
-
-    def _bound(self, schema: Schema) -> Bound:
-        """The schema's own limit on a person's records."""
-        if schema.person is None:
-            return records(1)
-        if schema.max_records_per_person is None:
-            raise InputError(
-                "the schema does not say how many records one person may have; add max_records_per_person to it, "
-                "or give a bound (--bound records:20 or Uniform(bound=sf.records(20)))"
-            )
-        return records(schema.max_records_per_person)
+        return Plan("uniform", (Histogram("records", everything, self.bound or own_limit(schema), noise="laplace"),))
 
     def fit(self, vault: Vault, public: Any = None) -> UniformModel:
         """The model of the noisy number of records, not below zero; public data is of no use to it."""
