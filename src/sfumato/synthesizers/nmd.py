@@ -38,6 +38,7 @@ from sfumato.synthesizers.base import own_limit
 class NMD:
     """The Laplace histogram of one marginal: all columns of the schema, or those named in `marginal`.
 
+    >>> from sfumato.bounds import records
     >>> NMD(marginal=("pickup", "shift@day"), bound=records(200))  # doctest: +ELLIPSIS
     NMD(marginal=('pickup', 'shift@day'), bound=Bound(rule='records', limit=200))
     """

@@ -33,6 +33,7 @@ from sfumato.synthesizers.base import own_limit
 class Uniform:
     """Records drawn evenly from the bins of every column, as many as a noisy count says.
 
+    >>> from sfumato.bounds import records
     >>> Uniform(bound=records(200))
     Uniform(bound=Bound(rule='records', limit=200))
     """
