@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import statistics
 import subprocess
 import sys
@@ -12,16 +13,13 @@ from pathlib import Path
 CACHE = Path(__file__).parent / ".cache"
 
 _WRAP = """
-import json, resource, sys, time
+import json, sys, time
 {setup}
 start = time.perf_counter()
 {work}
 seconds = time.perf_counter() - start
-try:  # the other figure is at least that of the process that started this one
-    peak = int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
-except OSError:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(json.dumps([seconds, peak / 1024]))
+from benchmarks.measure import own_peak
+print(json.dumps([seconds, own_peak()]))
 """
 
 
@@ -34,6 +32,15 @@ class Cost:
 
     def __str__(self) -> str:
         return f"{self.seconds:.2f} s, {self.mib:,.0f} MiB"
+
+
+def own_peak() -> float:
+    """The largest memory that this process ever had, in MiB."""
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:  # not Linux; this figure is at least that of the process that started this one
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 def costs(works: dict[str, tuple[str, str]], times: int = 5) -> dict[str, Cost]:

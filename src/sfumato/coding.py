@@ -168,6 +168,11 @@ class Encoding:
         return self._integer_code([int(b) for b in column.bins], self.value(number), at)
 
 
+def has(families: Mapping[str, Family], column: Binned) -> bool:
+    """Whether data with these columns have what a column of the schema is read from."""
+    return column.name in families or all(name in families for name in column.sources)
+
+
 def _present(column: Binned, families: Mapping[str, Family]) -> tuple[str, ...]:
     """The data's columns for this one: its sources, or a column of its own name with ready bins."""
     if all(n in families for n in column.sources):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from sfumato.coding import Encoding, as_number, as_person, quote
+from sfumato.coding import Encoding, as_number, as_person, has, quote
 from sfumato.engine import Engine, connect
 from sfumato.errors import InputError
 from sfumato.marginal import Cells, Counts, Marginal
@@ -105,6 +105,21 @@ class Table:
         total = "COUNT(*)" if weight is None else "SUM(weight)"
         answer = self.engine.run(encoded.grouped(total), **encoded.tables)
         return encoded.found(answer, np.dtype(np.int64 if weight is None else np.float64))
+
+
+def comparable(schema: Schema, *data: Any) -> tuple[Schema, tuple[str, ...]]:
+    """The schema with the columns that all of these data have, and the names of those that one of them lacks."""
+    tables = [data if isinstance(data, Table) else Table(connect(data), schema) for data in data]
+    here = [{c.name for c in schema.attributes if has(table.engine.families, c)} for table in tables]
+    for table, given, names in zip(tables, data, here, strict=True):
+        if not names:
+            raise InputError(f"{table.engine.origin} has none of the schema's columns, such as '{schema.names[0]}'")
+        if table is not given:
+            table.close()
+    there = [name for name in schema.names if all(name in names for names in here)]
+    if not there:
+        raise InputError("the tables have none of the schema's columns in common, so nothing can be compared")
+    return schema.select(there), tuple(name for name in schema.names if name not in there)
 
 
 class Encoded:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.conftest import Sfumato, contents
@@ -68,3 +69,19 @@ def test_what_cannot_be_scored_is_refused(sfumato: Sfumato, city: Path, argument
     ran = sfumato(*arguments)
     assert (ran.code, says in ran.err, ran.err.count("\n")) == (2, True, 1)
     assert contents(city) == before
+
+
+def test_a_column_that_one_table_lacks_is_left_out_and_said(sfumato: Sfumato, city: Path) -> None:
+    """A synthetic table may hold fewer columns than the schema: the others are compared."""
+    pq.write_table(pq.read_table(city / "trips.parquet").drop_columns(["fare"]), city / "less.parquet")
+    ran = sfumato("score", "trips.parquet", "less.parquet", "--schema", "schema.json", "--metric", "mgd")
+    assert (ran.code, "fare" in ran.err, "fare" in ran.out) == (0, True, False)
+
+
+def test_tables_with_nothing_in_common_are_refused(sfumato: Sfumato, city: Path) -> None:
+    """One sentence where no column is in both."""
+    table = pq.read_table(city / "trips.parquet")
+    pq.write_table(table.select(["who", "fare"]), city / "a.parquet")
+    pq.write_table(table.select(["who", "area"]), city / "b.parquet")
+    ran = sfumato("score", "a.parquet", "b.parquet", "--schema", "schema.json", "--metric", "mgd")
+    assert (ran.code, "in common" in ran.err, ran.err.count("\n")) == (2, True, 1)

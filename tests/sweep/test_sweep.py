@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.metrics import Edges
+from sfumato.metrics import MGD, Edges
 from sfumato.privacy.budget import GaussianCost, gaussian_epsilon
 from sfumato.sweep import Run, Sweep
 from sfumato.sweep.results import COLUMNS, Folder, markdown
@@ -234,3 +234,16 @@ def test_a_metric_that_does_not_fit_leaves_a_gap_and_a_note(tmp_path: Path) -> N
         sweep(**settings, metrics={"picky": Picky(SCHEMA, 10**6)}).go(tmp_path / "t")
     again = sweep(**settings, metrics={"picky": Picky(SCHEMA, 1)}).go(tmp_path / "t")
     assert all("picky" in r.scores for r in again)
+
+
+def test_a_method_that_makes_fewer_columns_is_scored_by_those(tmp_path: Path) -> None:
+    """The score is that of the columns it makes, and a note says which it does not."""
+    notes: list[str] = []
+    few = SCHEMA.names[0]
+    settings = {"methods": {"nmd": sf.NMD(marginal=(few,))}, "epsilons": (1.0,)}
+    (result,) = sweep(**settings, metrics={"mgd": MGD(SCHEMA)}).go(tmp_path / "s", noted=notes.append)
+    synthetic = next((tmp_path / "s" / "synthetic").glob("nmd*"))
+    own = MGD(SCHEMA.select([few])).score(sweep(**settings, metrics={"mgd": MGD(SCHEMA)}).truth, str(synthetic))
+    assert result.scores == {"mgd": pytest.approx(own.value)}
+    assert len(notes) == 1
+    assert all(name in notes[0] for name in SCHEMA.names[1:])

@@ -14,6 +14,7 @@ from sfumato.errors import InputError
 from sfumato.files import check_writable, write_text
 from sfumato.metrics import METRICS, Metric, Score, Staged
 from sfumato.schema import Schema, dumps
+from sfumato.table import comparable
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,10 @@ def run_score(asked: Comparison, output: Output) -> None:
     """Check everything, score, print, and write the JSON where it was asked for."""
     if asked.top < 0:
         raise InputError(f"--top is {asked.top}; give a number from 0 on")
-    metric = _metric(asked, Schema.load(asked.schema))
+    schema, lacking = comparable(Schema.load(asked.schema), asked.truth, asked.synthetic)
+    if lacking:
+        output.warn(f"not compared, as one of the two tables does not have it: {', '.join(lacking)}")
+    metric = _metric(asked, schema)
     to_file = asked.json_out is not None and asked.json_out != "-"
     if asked.json_out is not None and to_file:
         check_writable(asked.json_out)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.output import Output
 from sfumato.cli.settings import parse_settings, setting_names
-from sfumato.cli.targets import files_of
+from sfumato.cli.targets import check_public, files_of
 from sfumato.errors import InputError
 from sfumato.metrics import METRICS
 from sfumato.privacy.book import account_name
@@ -112,8 +111,8 @@ def _sweep(asked: Asked) -> Sweep:
     metrics = {name: _made(METRICS, name, "metric", given, {}, schema) for name in _listed(asked.metrics, "--metrics")}
     if strange := sorted(set(given) - set(methods) - set(metrics)):
         raise InputError(f"--set {strange[0]}.…: the sweep has no method or metric '{strange[0]}'")
-    if asked.public is not None and not asked.public_truth and _same_file(asked.public, asked.truth):
-        raise InputError(f"--public {asked.public} is the private data itself; give a table that anyone may see")
+    if asked.public is not None and not asked.public_truth:
+        check_public(asked.public, asked.truth)
     ledger = asked.ledger
     if ledger is None and not asked.public_truth:
         if not (files := files_of(asked.truth)):
@@ -124,12 +123,6 @@ def _sweep(asked: Asked) -> Sweep:
         schema, asked.truth, methods, _epsilons(asked.epsilons), metrics, asked.delta, asked.seeds, public,
         asked.public_truth, ledger, asked.account, asked.unit,
     )  # fmt: skip
-
-
-def _same_file(public: str, truth: str) -> bool:
-    """Whether two of the files are one, whatever they are called."""
-    private = {os.path.realpath(file) for file in files_of(truth)}
-    return any(os.path.realpath(file) in private for file in files_of(public))
 
 
 def _listed(text: str, option: str) -> list[str]:

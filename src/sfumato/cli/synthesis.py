@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.output import Output
 from sfumato.cli.settings import parse_settings, setting_names
-from sfumato.cli.targets import check_apart, files_of
+from sfumato.cli.targets import check_apart, check_public, files_of
 from sfumato.cli.views import plan_data
 from sfumato.errors import InputError
 from sfumato.export import check_target, write_batches
@@ -125,9 +125,7 @@ def _public(request: Request, schema: Schema) -> Public | None:
     """The public table, which must not be the private one; None where what is public was learned before."""
     if request.public is None:
         return None
-    private = {os.path.realpath(file) for file in files_of(request.data)}
-    if same := [file for file in files_of(request.public) if os.path.realpath(file) in private]:
-        raise InputError(f"--public {same[0]} is the private data itself; give a table that anyone may see")
+    check_public(request.public, request.data)
     return None if _is_model(request) else Public.open(request.public, schema)
 
 

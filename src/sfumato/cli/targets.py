@@ -35,3 +35,10 @@ def _written(targets: Mapping[str, Path | None]) -> dict[str, Path]:
     given = {option: path for option, path in targets.items() if path is not None}
     about = {f"the note beside {option}": about_file(path) for option, path in given.items() if has_about_file(path)}
     return given | about
+
+
+def check_public(public: str, private: str) -> None:
+    """Raise if a file that is given as public is one of the private data, whatever it is called."""
+    held = {os.path.realpath(file) for file in files_of(private)}
+    if same := [file for file in files_of(public) if os.path.realpath(file) in held]:
+        raise InputError(f"--public {same[0]} is the private data itself; give a table that anyone may see")

@@ -388,8 +388,8 @@ def rounded_up(value: float) -> str:
 
 
 def rounded_down(value: float) -> str:
-    """The number in four digits, never more than it is: for what is left."""
-    return _digits(value, ROUND_FLOOR)
+    """The number in four digits, never more than it is: for what is left. Nothing can be done with a billionth."""
+    return _digits(value if value >= 1e-9 else 0.0, ROUND_FLOOR)
 
 
 def _digits(value: float, rounding: str) -> str:

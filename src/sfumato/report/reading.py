@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.coding import has
 from sfumato.columns import Binned, Category, Floats, Ints, Person, Place, Time
 from sfumato.errors import InputError
 from sfumato.marginal import Axis, Cells, Marginal
@@ -150,7 +151,7 @@ def read_release(data: Any, schema: Schema) -> Reading:
     from sfumato.engine import connect
 
     engine = connect(data)
-    there = [c for c in schema.attributes if c.name in engine.families or all(s in engine.families for s in c.sources)]
+    there = [c for c in schema.attributes if has(engine.families, c)]
     if not there:
         raise InputError(
             f"{engine.origin} holds none of the schema's columns, such as '{schema.names[0]}'; "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from sfumato.public import Public
 from sfumato.schema import Schema
 from sfumato.sweep.results import Folder, Result
 from sfumato.synthesizers import Synthesizer
-from sfumato.table import Table
+from sfumato.table import Table, comparable
 
 Told = Callable[["Run"], None]
 Noted = Callable[[str], None]
@@ -123,8 +123,9 @@ class Sweep:
     def go(self, out: Path, told: Told = lambda run: None, noted: Noted = lambda note: None) -> list[Result]:
         """Run what is missing in the folder, and write all results there.
 
-        A metric that cannot score what a method makes, such as one of persons where there are none, leaves a gap and a
-        note; only when nothing at all can be scored is that an error.
+        A method that makes fewer columns than the schema has is scored by those it makes, with a note. A metric that
+        cannot score what a method makes, such as one of persons where there are none, leaves a gap and a note; only
+        when nothing at all can be scored is that an error.
         """
         folder = Folder(out, self.public_truth)
         folder.settle(self.described())
@@ -133,9 +134,14 @@ class Sweep:
             told(run)
             result = folder.result(run.name) or self._made(run, folder)
             missing = {name: m for name, m in self.metrics.items() if name not in result.scores}
+            made = str(folder.synthetic(run.name))
+            held, lacking = comparable(self.schema, made) if missing else (self.schema, ())
+            if lacking:
+                left = f"{run.method} makes no {', '.join(lacking)}: it is scored by the other columns alone"
+                notes.setdefault(("", run.method), left)
             for name, metric in missing.items():
                 try:
-                    score = metric.score(self.truth, str(folder.synthetic(run.name))).value
+                    score = (_narrowed(metric, held) if lacking else metric).score(self.truth, made).value
                 except InputError as error:
                     notes.setdefault((name, run.method), f"{name} does not score {run.method}: {error}")
                     continue
@@ -145,9 +151,7 @@ class Sweep:
         results = [found for run in self.runs() if (found := folder.result(run.name)) is not None]
         shown = [r.only(list(self.metrics)) for r in results]
         if not any(r.scores for r in shown):
-            raise InputError(
-                f"{next(iter(notes.values()))}; the synthetic records stay in {out}, to be scored otherwise"
-            )
+            raise InputError(f"{list(notes.values())[-1]}; the synthetic records stay in {out}, to be scored otherwise")
         folder.write(shown)
         for note in notes.values():
             noted(note)
@@ -188,3 +192,9 @@ class Sweep:
 def _settings(metric: Metric) -> str:
     """A metric's settings as text, without the schema."""
     return repr({f.name: getattr(metric, f.name) for f in fields(metric) if f.name != "schema"})  # type: ignore[arg-type]
+
+
+def _narrowed(metric: Any, schema: Schema) -> Metric:
+    """The metric for fewer columns."""
+    narrowed: Metric = replace(metric, schema=schema)
+    return narrowed

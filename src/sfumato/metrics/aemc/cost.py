@@ -23,11 +23,9 @@ import os
 from collections.abc import Sequence
 from fractions import Fraction
 
-import numpy as np
-
 from sfumato.errors import InputError
 from sfumato.metrics.aemc.axis import Axis
-from sfumato.metrics.aemc.outcome import outcome
+from sfumato.metrics.aemc.outcome import solution
 from sfumato.metrics.aemc.problem import Counts, Problem, state
 from sfumato.metrics.aemc.result import Aemc
 
@@ -65,21 +63,21 @@ def aemc(
     quick = _quick(problem)
     if quick is not None:
         return Aemc(quick / (problem.truth or 1.0), problem, threads)
-    found = outcome(problem, threads)
-    total = Fraction(found.total(problem.top), problem.unit * problem.scale)
-    return Aemc(float(total / Fraction(problem.truth or 1.0)), problem, threads, found)
+    units, whole = solution(problem, threads)
+    total = Fraction(units, problem.unit * problem.scale)
+    return Aemc(float(total / Fraction(problem.truth or 1.0)), problem, threads, whole)
 
 
 def _quick(problem: Problem) -> float | None:
     """The cost where a formula or a dynamic program gives it, in floating point; None elsewhere."""
-    P, low, high = problem.P, problem.low, problem.high
     if not problem.axes:
-        return problem.alpha * float(np.maximum(np.maximum(P - high, low - P), 0).sum())
+        return problem.alpha * problem.beyond
     axis = problem.axes[0]
     if len(problem.axes) > 1 or axis.kind not in ("ordinal", "categorical") or axis.weight == 0 or problem.alpha == 0:
         return None
     from sfumato.metrics.aemc import chain, tree
 
+    P, low, high = problem.P, problem.low, problem.high
     if axis.kind == "categorical" and not axis.levels and problem.alpha == 1 and axis.weight == 1:
         return float(tree.stars(P, low, high))
     steps = problem.steps[0]

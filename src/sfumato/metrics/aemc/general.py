@@ -5,6 +5,10 @@ two if they need it. 32 bits are enough for most; where they are not, 64.
 
 **Begun warm.** A table summed over one axis has the same arcs along the others. Its best prices, copied to all bins of
 that axis, differ by no more than the costs allow, and are near the best ones where noise outweighs what has moved.
+
+**Or in stages.** Where it does not, most counts have not far to go. Adding and removing cost an eighth at first, so
+that only near moves pay; the optimum of that is where the next stage, at twice the cost, begins: its prices are within
+the bounds, and what was removed or added is excess or lack once more.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from sfumato.metrics.aemc.layout import Layout, build
 
 SHIFT, WIDE = 12, 20  # bits for the number of arcs on a way
 _WORTH = 0.05  # what prices have to prove, of the cost of moving nothing, to begin with them
+_HALVES = 3  # how often the cost of a count is halved to begin with, without prices
 
 Array = Any
 Graph = tuple[Steps, Ints] | None
@@ -38,6 +43,8 @@ class Solved:
     """What flows over each edge between rows, at each bin of the inner axis."""
     within: Array
     """What flows over each edge within a row."""
+    off: int
+    """How much is removed and added."""
     rounds: int
 
     @property
@@ -105,12 +112,14 @@ def _attempt(
     active, current = np.empty(math.prod(shape), np.int64), np.empty(all_shape, np.int32)
     path = tuple(np.empty(2**shift + 1, np.int64) for _ in range(4))
     rounds = 0
-    for _ in range(2):
-        how, more = take_excess(lay, p, q, low, high, F, G, D, top, shift, far, stamps, active, current, path)
+    halves = [top // 2**i for i in range(_HALVES, 0, -1) if begun is None]
+    for most in [half for half in halves if half for _ in range(2)] + [top, top]:
+        how, more = take_excess(lay, p, q, low, high, F, G, D, most, shift, far, stamps, active, current, path)
         if how != DONE:
             return None
         rounds += more
         for a in (p, q, low, high, F, G):
             np.negative(a, out=a)
         low, high = high, low
-    return Solved(lay, p, q, F, G, rounds)
+    off = sum(int(np.maximum(a, 0).sum(dtype=np.int64)) for a in (q - high, low - q))
+    return Solved(lay, p, q, F, G, off, rounds)

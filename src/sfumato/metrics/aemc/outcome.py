@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 
 from sfumato.metrics.aemc.axis import Ints, Steps
+from sfumato.metrics.aemc.general import Solved, solve
 from sfumato.metrics.aemc.problem import Problem
 
 Array = Any
-Graph = tuple[Steps, Ints] | None
+Inner = tuple[Steps, Ints]
+Graph = Inner | None
 
 _CHUNK = 2**18  # cells that are solved together, if their components allow
 
@@ -113,27 +115,62 @@ class Outcome:
 
 def outcome(problem: Problem, jobs: int) -> Outcome:
     """An optimum of the problem; `jobs` threads share its components."""
+    return solution(problem, jobs)[1]()
+
+
+def solution(problem: Problem, jobs: int) -> tuple[int, Callable[[], Outcome]]:
+    """What an optimum costs, in units, and the optimum in full once it is asked for: it takes more memory."""
     if not problem.axes:
-        return _still(problem)
+        found = _still(problem)
+        return found.total(problem.top), lambda: found
     if any(s is None for s in problem.steps):
         from sfumato.metrics.aemc.bipartite import layered
 
-        return layered(problem)
+        found = layered(problem)
+        return found.total(problem.top), lambda: found
     steps = [s for s in problem.steps if s is not None]
     assert len(steps) == len(problem.axes)
     graphs = [(s, problem.costs(s)) for s in steps]
+    plan = _plan(problem, steps, jobs)
+    parts = _solved(problem, graphs, plan, jobs)
+    total = sum(_cost(part, graph, problem.top) for part, graph in parts)
+
+    def whole() -> Outcome:
+        full = [_part(problem, plan, c, *part) for c, part in zip(plan.chunks, parts, strict=True)]
+        return _joined(problem, steps, full)
+
+    return total, whole
+
+
+def _solved(problem: Problem, graphs: list[tuple[Steps, Ints]], plan: _Plan, jobs: int) -> list[tuple[Solved, Inner]]:
+    """The optimum of each chunk, and the graph of its inner axis."""
     arrays = [problem.whole(a) for a in (problem.P, problem.low, problem.high)]
-    for i, s in enumerate(steps):
+    small = int(arrays[0].sum()) + int(arrays[2].sum()) < 2**30
+    for i, (s, _) in enumerate(graphs):
         if len(problem.axes[i].levels):  # bins of one group next to each other
             arrays = [np.take(a, s.order, axis=i + 1) for a in arrays]
-    plan = _plan(problem, steps, jobs)
-    work = [(c, [np.ascontiguousarray(a[c].transpose(plan.order)) for a in arrays]) for c in plan.chunks]
-    if len(work) > 1 and jobs > 1:
+
+    def one(chunk: slice) -> tuple[Solved, Inner]:
+        P, low, high = (
+            np.ascontiguousarray(a[chunk].transpose(plan.order), np.int32 if small else np.int64) for a in arrays
+        )
+        count = P.shape[plan.order.index(0)]
+        axes: list[Graph] = [None if i == 0 else graphs[i - 1] for i in plan.order]
+        none = np.zeros(0, np.int64)
+        inner = axes[-1] or (Steps(count, 0, none, none, (), none, np.arange(count), True), none)
+        axes[-1] = inner
+        return solve(axes, P, low, high, problem.top), inner
+
+    if len(plan.chunks) > 1 and jobs > 1:
         with ThreadPoolExecutor(jobs) as pool:
-            parts = list(pool.map(lambda w: _part(problem, graphs, plan, *w), work))
-    else:
-        parts = [_part(problem, graphs, plan, *w) for w in work]
-    return _joined(problem, steps, arrays, parts)
+            return list(pool.map(one, plan.chunks))
+    return [one(chunk) for chunk in plan.chunks]
+
+
+def _cost(found: Solved, inner: Inner, top: int) -> int:
+    """What an optimum of a chunk costs, in units."""
+    between, within = (np.abs(a).sum(axis=i, dtype=np.int64) for i, a in ((1, found.between), (0, found.within)))
+    return top * found.off + _dot(between, found.layout.edge_cost) + _dot(within, inner[1])
 
 
 def _still(problem: Problem) -> Outcome:
@@ -179,16 +216,8 @@ class _Part:
     check: Callable[[], str | None]
 
 
-def _part(problem: Problem, graphs: list[tuple[Steps, Ints]], plan: _Plan, chunk: slice, arrays: list[Array]) -> _Part:
-    from sfumato.metrics.aemc import general
-
-    count = arrays[0].shape[plan.order.index(0)]
-    axes: list[Graph] = [None if i == 0 else graphs[i - 1] for i in plan.order]
-    none = np.zeros(0, np.int64)
-    inner = axes[-1] or (Steps(count, 0, none, none, (), none, np.arange(count), True), none)
-    axes[-1] = inner
-    P, low, high = arrays
-    found = general.solve(axes, P, low, high, problem.top)
+def _part(problem: Problem, plan: _Plan, chunk: slice, found: Solved, inner: Inner) -> _Part:
+    count = len(range(*chunk.indices(len(problem.P))))
     lay = found.layout
     shape = problem.P.shape
     cells = np.arange(chunk.start * math.prod(shape[1:]), (chunk.start + count) * math.prod(shape[1:]))
@@ -237,7 +266,7 @@ def _directed(u: Ints, v: Ints, flow: Ints, cost: Ints, along: Ints) -> tuple[In
     return np.where(forth, u, v), np.where(forth, v, u), np.abs(flow), np.asarray(cost, np.int64), along
 
 
-def _joined(problem: Problem, steps: list[Steps], arrays: list[Array], parts: list[_Part]) -> Outcome:
+def _joined(problem: Problem, steps: list[Steps], parts: list[_Part]) -> Outcome:
     """All parts as one, with cells in the order of the problem's arrays."""
     count = problem.P.size
     back = np.arange(count).reshape(problem.P.shape)  # where each cell, in the order of the graphs, stands

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import njit
 
 from sfumato.metrics.aemc.layout import Layout
@@ -175,9 +176,9 @@ def _seed(
         pr, qr, lr, hr, dr = p[r, : lay.bins], q[r], low[r], high[r], D[r]
         some = kind(0)
         for j in range(pr.size):
-            price, holds = pr[j], qr[j]
-            limit = lr[j] if price < zero else hr[j]
-            later = zero if (price < zero) & (holds < hr[j]) else last
+            price, holds, least, most_free = pr[j], qr[j], lr[j], hr[j]
+            limit = least if price < zero else most_free
+            later = zero if (price < zero) & (holds < most_free) else last
             dr[j] = kind(price << shift) if (holds < limit) | (price >= most) else later
             some |= kind((holds > limit) & (price < most))
         for j in range(lay.bins, lay.width):
@@ -241,7 +242,7 @@ def _push(
                     if takes > 0:
                         q[r, j] += takes
                         sent[depth] = takes
-                elif _advance(lay, p, D, F, G, current, nodes, taken, may, sent, depth, mask):
+                elif _advance(lay, D, F, G, current, nodes, taken, may, sent, depth, shift):
                     depth += 1
                     continue
             if depth == 0:
@@ -263,15 +264,18 @@ def _push(
 
 @njit(cache=True, nogil=True, inline="always")
 def _advance(
-    lay: Layout, p: Array, D: Array, F: Array, G: Array, current: Array, nodes: Array, taken: Array, may: Array,
-    sent: Array, depth: int, mask: int,
+    lay: Layout, D: Array, F: Array, G: Array, current: Array, nodes: Array, taken: Array, may: Array, sent: Array,
+    depth: int, shift: int,
 ) -> bool:  # fmt: skip
-    """Go on by the next arc that is open, from the node at the end of the path; False where there is none."""
+    """Go on by the next arc that is open, from the node at the end of the path; False where there is none.
+
+    Prices in the distances differ by an arc's cost at most. So where distances differ by more, it is in the number of
+    arcs alone, and the arc is on a shortest way: its end has risen as far as its start, and it costs nothing.
+    """
     bins = lay.bins
     node = nodes[depth]
     r, j = node >> 32, node & LOW
-    arcs = D[r, j] & mask
-    price = p[r, j]
+    here = np.int64(D[r, j])
     first, second = lay.in_start[j], lay.row_start[r]
     inside = lay.in_start[j + 1] - first if r < lay.rows else 0
     total = inside + (lay.row_start[r + 1] - second if j < bins else 0)
@@ -284,7 +288,7 @@ def _advance(
             i = second + at - inside
             r2, j2, cost = lay.row_arcs[i, 0], j, lay.row_arcs[i, 3]
             flow = F[lay.row_arcs[i, 1], j] * lay.row_arcs[i, 2]
-        if price - p[r2, j2] == (cost if flow >= 0 else -cost) and (D[r2, j2] & mask) < arcs:
+        if here - D[r2, j2] > (cost if flow >= 0 else -cost) << shift:
             current[r, j] = at
             taken[depth] = i if at < inside else -1 - i
             left = may[depth] - sent[depth]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -22,6 +22,7 @@ from sfumato.metrics.aemc.axis import Axis, Floats, Ints, Steps, rational
 
 MOST_CELLS = 2**28  # of the components that hold counts
 _FINEST = 2**40  # the lattice of costs that have no common denominator below it: off by 2^-41 an arc
+_BLOCK = 2**15  # cells that a formula runs over at once
 _LARGEST = 2**61  # of the sum of counts on their lattice
 
 Counts = npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike]
@@ -34,20 +35,48 @@ class Problem:
 
     P: Array
     """What the synthetic side has: components × axes."""
-    low: Array
-    high: Array
-    """What a cell may hold for free: the truth, less and plus the tolerance."""
+    Q: Array
+    """What the true side has."""
+    tolerance: float
     axes: tuple[Axis, ...]
     places: tuple[int, ...]
     """Which axis of the table each of them is."""
     shape: tuple[int, ...]
-    names: Ints
-    """For each component the number of its first cell in the table, and `strides` for the rest."""
+    kept: Ints | None
+    """For each component the number of its first cell in the table, or None where all of them are there."""
     strides: tuple[int, ...]
     truth: float
     """The sum of the truth."""
     alpha: float
-    orders: tuple[Ints, ...] = field(default=())
+
+    @property
+    def low(self) -> Array:
+        """The least that a cell may hold for free: the truth less the tolerance."""
+        least = self.Q - self.tolerance
+        return np.maximum(least, 0, out=least)
+
+    @property
+    def high(self) -> Array:
+        """The most that a cell may hold for free."""
+        return self.Q + self.tolerance
+
+    @property
+    def beyond(self) -> float:
+        """How many counts are beyond the tolerance, on either side; in blocks that stay in the cache."""
+        P, Q, total = self.P.reshape(-1), self.Q.reshape(-1), 0.0
+        for i in range(0, len(P), _BLOCK):
+            apart = P[i : i + _BLOCK] - Q[i : i + _BLOCK]
+            np.abs(apart, out=apart)
+            if self.tolerance:
+                apart -= self.tolerance
+                np.maximum(apart, 0, out=apart)
+            total += float(apart.sum())
+        return total
+
+    @cached_property
+    def names(self) -> Ints:
+        """For each component the number of its first cell in the table."""
+        return _lines(self.shape, self.places) if self.kept is None else self.kept
 
     @cached_property
     def steps(self) -> tuple[Steps | None, ...]:
@@ -79,8 +108,9 @@ class Problem:
     @cached_property
     def scale(self) -> int:
         """How many units of count make one, so that every count is a whole number of units, or as near as can be."""
-        most = max(1.0, float(self.P.sum()) + float(self.low.sum()) + float(self.high.max(initial=0)))
-        arrays = (self.P, self.low, self.high)
+        low, high = self.low, self.high
+        most = max(1.0, float(self.P.sum()) + float(low.sum()) + float(high.max(initial=0)))
+        arrays = (self.P, low, high)
         if all(a.dtype.kind in "iub" for a in arrays):
             return 1
         for scale in (1, 2, 4, 5, 8, 10, 100, 1000, 10_000, 2**16, 10**6, 2**24):
@@ -125,14 +155,14 @@ def state(
     stays = [i for i in range(len(axes)) if i not in moves]
     dims = tuple(size[i] for i in moves)
     strides = tuple(math.prod(size[i + 1 :]) for i in range(len(size)))
-    P, Q, names = _arranged(sides["synthetic"], sides["truth"], size, strides, moves, stays)
+    P, Q, kept = _arranged(sides["synthetic"], sides["truth"], size, strides, moves, stays)
     total = float(Q.sum())
     if total <= 0 and float(P.sum()) > 0:
         raise InputError("the truth is empty: there is nothing to compare the synthetic counts with")
     delta = int(tolerance) if float(tolerance).is_integer() else float(tolerance)
     return Problem(
-        P.reshape(-1, *dims), np.maximum(Q - delta, 0).reshape(-1, *dims), (Q + delta).reshape(-1, *dims),
-        tuple(axes[i] for i in moves), tuple(moves), size, names, tuple(strides[i] for i in moves), total, float(alpha),
+        P.reshape(-1, *dims), Q.reshape(-1, *dims), delta, tuple(axes[i] for i in moves), tuple(moves), size,
+        kept, tuple(strides[i] for i in moves), total, float(alpha),
     )  # fmt: skip
 
 
@@ -143,19 +173,16 @@ def _arranged(
     strides: tuple[int, ...],
     moves: list[int],
     stays: list[int],
-) -> tuple[Array, Array, Ints]:
-    """Both tables with a line for each component that holds something, and the components' first cells."""
+) -> tuple[Array, Array, Ints | None]:
+    """Both tables with a line for each component that holds something, and the first cells of these if not all do."""
     inner = math.prod(size[i] for i in moves)
     if not isinstance(P, tuple) and not isinstance(Q, tuple):
         P, Q = (a.transpose(*stays, *moves).reshape(-1, inner) for a in (P, Q))
-        names = np.zeros(1, np.int64)
-        for i in stays:
-            names = (names[:, None] + np.arange(size[i]) * strides[i]).reshape(-1)
-        if len(names) > 1 and inner > 1:
+        if len(P) > 1 and inner > 1:
             some = P.any(axis=1) | Q.any(axis=1)
             if not some.all():
-                P, Q, names = P[some], Q[some], names[some]
-        return P, Q, names
+                return P[some], Q[some], _lines(size, moves)[some]
+        return P, Q, None
     found = [a if isinstance(a, tuple) else (np.flatnonzero(a), a.reshape(-1)[np.flatnonzero(a)]) for a in (P, Q)]
     places = []
     for numbers, _ in found:
@@ -177,6 +204,15 @@ def _arranged(
         np.add.at(table, np.searchsorted(names, name) * inner + cell, values)
         out.append(table.reshape(-1, inner))
     return out[0], out[1], names
+
+
+def _lines(size: tuple[int, ...], moves: Sequence[int]) -> Ints:
+    """The first cell of each component of a table: all bins of the axes that nothing moves along."""
+    names = np.zeros(1, np.int64)
+    for i, k in enumerate(size):
+        if i not in moves:
+            names = (names[:, None] + np.arange(k) * math.prod(size[i + 1 :])).reshape(-1)
+    return names
 
 
 def _shape(sides: Mapping[str, Array | tuple[Ints, Array]], shape: Sequence[int] | None) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -52,11 +53,11 @@ class Aemc:
     value: float
     problem: Problem
     jobs: int = 1
-    begun: Outcome | None = None
+    begun: Callable[[], Outcome] | None = None
 
     @cached_property
     def _moves(self) -> Outcome:
-        return self.begun if self.begun is not None else outcome(self.problem, self.jobs)
+        return self.begun() if self.begun is not None else outcome(self.problem, self.jobs)
 
     @property
     def moved(self) -> float:
