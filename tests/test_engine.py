@@ -246,3 +246,19 @@ def test_parts_by_letters_hold_each_person_once_on_every_engine(on_engine: OnEng
     assert sorted(who for part in found for who in part) == sorted(people)
     first = [who for who in people if int(hashlib.md5(who.encode()).hexdigest()[:6], 16) < (1 << 24) // parts]
     assert sorted(found[0]) == sorted(first)
+
+
+def test_a_person_id_that_is_text_in_some_files_alone_is_refused(tmp_path: Path) -> None:
+    """As text 7 and 7.0 are two persons, and one who is in both files would count twice; other columns may differ."""
+    for name, who in (("a", ["7"]), ("b", [7.0])):
+        pq.write_table(pa.table({"who": who, "area": [1], "kind": ["a"]}), tmp_path / f"{name}.parquet")
+    with (
+        pytest.raises(InputError, match="'who' is text in some files"),
+        Table.open(f"{tmp_path}/*.parquet", SCHEMA) as t,
+    ):
+        bounded_counts(t, [Marginal.of("area")], records(1), "key")
+    for name, area in (("a", ["1"]), ("b", [1])):
+        pq.write_table(pa.table({"who": [7], "area": area, "kind": ["a"]}), tmp_path / f"{name}.parquet")
+    with Table.open(f"{tmp_path}/*.parquet", SCHEMA) as table:
+        (counts,) = bounded_counts(table, [Marginal.of("area")], records(1), "key")
+    assert counts.values.tolist() == [1, 0, 0]

@@ -51,6 +51,11 @@ class Engine(Protocol):
         ...
 
     @property
+    def mixed(self) -> frozenset[str]:
+        """The columns that are text in some files and something else in others: one value may be two texts there."""
+        ...
+
+    @property
     def splits(self) -> bool:
         """Whether a query may be asked in passes over parts of the persons (`part_of`), to save memory."""
         ...
@@ -114,10 +119,17 @@ class DuckEngine:
 
     splits = True
 
-    def __init__(self, origin: str, scan: str | None = None, table: pa.Table | None = None, attach: str | None = None):
+    def __init__(
+        self,
+        origin: str,
+        scan: str | None = None,
+        table: pa.Table | None = None,
+        attach: str | None = None,
+        mixed: frozenset[str] = frozenset(),
+    ):
         import duckdb
 
-        self.origin, self._scan = origin, scan
+        self.origin, self._scan, self.mixed = origin, scan, mixed
         self.headed = scan is not None and scan.startswith("read_csv")
         settings: dict[str, Any] = {"memory_limit": f"{memory()}MB", "temp_directory": ""}
         with quiet(origin):
@@ -197,6 +209,7 @@ class RelationEngine:
     """A DuckDB relation, asked over the connection that made it."""
 
     headed = False
+    mixed: frozenset[str] = frozenset()
     splits = True
 
     def __init__(self, relation: Any):
@@ -254,6 +267,7 @@ class SparkEngine:
     """A PySpark DataFrame, asked over its own session."""
 
     headed = False
+    mixed: frozenset[str] = frozenset()
     splits = False  # Spark partitions and spills by its own rules
 
     def __init__(self, frame: Any):
@@ -366,7 +380,8 @@ def _from_path(text: str) -> Engine:
         raise InputError(f"{shut} may not be read by you; ask its owner for the permission")
     listed = "[" + ", ".join(literal(glob.escape(f)) for f in files) + "]"  # DuckDB takes names for patterns, too
     if all(f.endswith((".parquet", ".pq")) for f in files):
-        return DuckEngine(text, scan=parquet_scan(files, listed))
+        scan, mixed = parquet_scan(files, listed)
+        return DuckEngine(text, scan=scan, mixed=mixed)
     if all(f.removesuffix(".gz").endswith((".csv", ".tsv", ".txt")) for f in files):
         return DuckEngine(text, scan=csv_scan(files, listed))
     raise InputError(f"{text}: only CSV (.csv, .tsv, .txt, also .gz), Parquet (.parquet) and DuckDB (.duckdb) are read")

@@ -14,24 +14,29 @@ from sfumato.errors import InputError
 from sfumato.quiet import quiet
 
 
-def parquet_scan(files: Sequence[str], listed: str) -> str:
-    """The scan of Parquet files; each is looked at, so that one that cannot be read is found before budget is spent."""
+def parquet_scan(files: Sequence[str], listed: str) -> tuple[str, frozenset[str]]:
+    """The scan of Parquet files, and the columns that are text in some of them and something else in others.
+
+    Each file is looked at, so that one that cannot be read is found before budget is spent.
+    """
     import duckdb
 
     names: list[str] = []
+    texts: set[tuple[str, bool]] = set()
     with duckdb.connect() as con:
         for file in files:
             with quiet(file):
-                found = con.sql(
-                    f"SELECT * FROM read_parquet({literal(glob.escape(file))}, hive_partitioning = false)"
-                ).columns
+                read = con.sql(f"SELECT * FROM read_parquet({literal(glob.escape(file))}, hive_partitioning = false)")
+                found = read.columns
+                texts |= {(name, str(kind) == "VARCHAR") for name, kind in zip(found, read.types, strict=True)}
             if lost := sorted(set(names) - set(found)):
                 raise InputError(f"{file} has no column '{lost[0]}', which {files[0]} has; give files of one kind")
             names = names or found
     in_path = {part.partition("=")[0] for file in files for part in os.path.dirname(file).split(os.sep) if "=" in part}
     # a folder such as month=3 adds a column, but never in place of one that the files have
     hive = ", hive_partitioning = false" if in_path & set(names) else ""
-    return f"read_parquet({listed}{', union_by_name = true' if len(files) > 1 else ''}{hive})"
+    scan = f"read_parquet({listed}{', union_by_name = true' if len(files) > 1 else ''}{hive})"
+    return scan, frozenset(name for name, text in texts if text and (name, False) in texts)
 
 
 def csv_scan(files: Sequence[str], listed: str) -> str:

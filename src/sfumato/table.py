@@ -78,6 +78,11 @@ class Table:
                 f"{self.engine.origin} has no column '{name}' for the person id; "
                 f"its columns are {', '.join(self.engine.families)}"
             )
+        if name in self.engine.mixed:  # 7 and 7.0 would be two persons, each with a bound of its own
+            raise InputError(
+                f"{self.engine.origin}: the person id '{name}' is text in some files and not in others; "
+                "write it as text, or as whole numbers, in all of them"
+            )
         return as_person(f"s.{quote(name)}", self.engine.families[name])
 
     def where(self, condition: str) -> Table:
