@@ -26,8 +26,11 @@ from sfumato.schema import Schema
 MAX_CATEGORIES = 1_000
 MAX_CODES = 25  # whole numbers with no more values than this are taken for codes, whatever they are called
 _BINS = 12  # of a number, about
+_UNIQUE = 0.9  # of the records with a value of their own make a column one of ids
 _ENOUGH = 0.99  # of the values that are there must be numbers or times for a column of text to count as such
-_NOTHING = "('', 'nan', 'null', 'none', 'na', 'n/a', '-')"  # what tools write into a number that is not there
+# what tools write into a number that is not there, or that came of a division by zero
+_NOTHING = "('', 'nan', 'null', 'none', 'na', 'n/a', '-', 'inf', '-inf', '+inf', 'infinity', '-infinity')"
+_EXACT = 2.0**53  # whole numbers up to here are exact as edges
 
 _PEOPLE = {
     "person", "resident", "driver", "taxi", "user", "customer", "card", "tail", "tailnum", "vehicle", "device",
@@ -107,6 +110,16 @@ class _Seen:
         return not self.padded and self.numbers > 0 and self.numbers >= _ENOUGH * self.given
 
     @property
+    def is_unique(self) -> bool:
+        """Whether nearly every record has a value of its own, as ids and remarks have."""
+        return self.distinct >= _UNIQUE * self.filled
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether some records hold no number."""
+        return self.numbers < self.records
+
+    @property
     def is_place(self) -> bool:
         words = self.words
         return bool(words & _PLACES or {"location", "id"} <= words) and "description" not in words
@@ -162,7 +175,7 @@ def _finite(name: str, family: str) -> str:
 
 def _guess_person(seen: Sequence[_Seen]) -> str | None:
     """The column with a telling name and many values, but not a new one in every record."""
-    many = [c for c in seen if 20 < c.distinct < 0.9 * max(1, c.filled) and not c.is_place]
+    many = [c for c in seen if 20 < c.distinct < _UNIQUE * max(1, c.filled) and not c.is_place]
     for telling in (_PEOPLE, {"id"}):
         if likely := [c for c in many if c.words & telling and not c.words & (_CODES - {"id"})]:
             return max(likely, key=lambda c: c.distinct).name
@@ -199,25 +212,28 @@ def _columns(engine: Engine, column: _Seen) -> tuple[list[dict[str, Any]], str]:
         return _times(engine, column, pattern)
     if column.is_number:
         return _of_numbers(engine, column)
-    if column.distinct <= MAX_CATEGORIES:
-        return [_texts(engine, column)], f"{column.distinct:,} values{_rest(column)}"
+    if column.distinct <= (MAX_CODES if column.is_unique else MAX_CATEGORIES):
+        return [_texts(engine, column)], f"{_many(column.distinct, 'value')}{_rest(column)}"
     return [], f"left out: {column.distinct:,} different texts; group them, or name it as the person id"
 
 
 def _of_numbers(engine: Engine, column: _Seen) -> tuple[list[dict[str, Any]], str]:
     words = column.words
     if column.family == "boolean":
-        return [{"kind": "category", "name": column.name, "values": [0, 1], "names": ["no", "yes"]}], "no or yes"
+        answers = _coded(column, [0, 1], names=["no", "yes"])
+        return [answers], f"no or yes{_rest(column)}"
     if column.whole and (found := _calendar(column)):
-        return [found], f"{len(found['values'])} values of the calendar"
+        return [found], f"the calendar's {len(found['values']) - column.has_gaps} values{_rest(column, True)}"
     if column.whole and _is_clock(engine, column):
         return [_clock(column)], "a time of day written as HHMM: a bin for each hour"
     if column.whole and words & {"year"} and column.low >= 1 and column.high - column.low < MAX_CODES:
         years = list(range(int(column.low), int(column.high) + 1))
-        return [{"kind": "category", "name": column.name, "values": years, "ordered": True}], "years"
+        return [_coded(column, years, ordered=True)], f"years{_rest(column, True)}"
     most = MAX_CATEGORIES if column.is_place or words & _CODES else MAX_CODES
     if column.whole and column.distinct <= most:
-        return [_codes(engine, column)], f"{column.distinct:,} codes{_rest(column)}; say ordered or cyclic if they are"
+        made = _codes(engine, column)
+        codes = _many(len(made["values"]) - column.has_gaps, "code")
+        return [made], f"{codes}{_rest(column)}; say ordered or cyclic if they are"
     if column.whole and words & (_NUMBERS_OF_THINGS | _PLACES):
         return [], f"left out: an identifier with {column.distinct:,} values; group them, or name it as the person id"
     made = _number(engine, column)
@@ -228,8 +244,7 @@ def _calendar(column: _Seen) -> dict[str, Any] | None:
     """A column named and valued like a part of the calendar, with every value that the part has."""
     for words, values, cyclic in _CALENDAR:
         if words <= column.words and values[0] <= column.low and column.high <= values[-1]:
-            order = {"ordered": True, **({"cyclic": True} if cyclic else {})}
-            return {"kind": "category", "name": column.name, "values": list(values), **order}
+            return _coded(column, list(values), ordered=True, cyclic=cyclic)
     return None
 
 
@@ -278,7 +293,7 @@ def _times(engine: Engine, column: _Seen, pattern: str | bool | None) -> tuple[l
     written = pattern if isinstance(pattern, str) else None
     stamp = as_timestamp(column.sql, column.family, written)
     row = engine.run(
-        f"SELECT COUNT(DISTINCT YEAR(t) * 12 + MONTH(t)) AS months, COUNT(DISTINCT HOUR(t)) AS hours "
+        "SELECT COUNT(DISTINCT YEAR(t) * 12 + MONTH(t)) AS months, COUNT(DISTINCT HOUR(t)) AS hours, COUNT(t) AS n "
         f"FROM (SELECT {stamp} AS t FROM source AS s) AS e"
     ).to_pylist()[0]
     parts = [
@@ -291,7 +306,9 @@ def _times(engine: Engine, column: _Seen, pattern: str | bool | None) -> tuple[l
     for time in made:
         time |= {"cyclic": True} if time["part"] == "month" else {}
     how = f" written as {written}" if written else ""
-    return made, f"a timestamp{how}; taken from it: {', '.join(parts)}"
+    lost = column.records - int(row["n"])
+    without = f"; {_many(lost, 'record')} without it fit no bin and will be left out" if lost else ""
+    return made, f"a timestamp{how}; taken from it: {', '.join(parts)}{without}"
 
 
 def _values(engine: Engine, column: _Seen, expression: str) -> list[Any]:
@@ -300,13 +317,24 @@ def _values(engine: Engine, column: _Seen, expression: str) -> list[Any]:
 
 
 def _codes(engine: Engine, column: _Seen) -> dict[str, Any]:
-    """A category of whole numbers; empty cells become a code below all others, -1 where it can be."""
+    """A category of the whole numbers that occur."""
     values = [int(v) for v in _values(engine, column, as_integer(column.sql, column.family))]
-    made: dict[str, Any] = {"kind": _kind(column), "name": column.name, "values": values}
-    if column.numbers < column.records:
+    return {**_coded(column, values), "kind": _kind(column)}
+
+
+def _coded(column: _Seen, values: list[int], names: Sequence[str] = (), **order: bool) -> dict[str, Any]:
+    """A category of whole numbers; empty cells become a code below all others, -1 where it can be.
+
+    A column with empty cells has no order: what is not known is next to nothing.
+    """
+    made: dict[str, Any] = {"kind": "category", "name": column.name, "values": values}
+    if column.has_gaps:
         other = min(-1, values[0] - 1)
         made |= {"values": [other, *values], "other": other}
-    return made
+        names = ["unknown", *names] if names else names
+    else:
+        made |= {way: True for way, wanted in order.items() if wanted}
+    return {**made, "names": names} if names else made
 
 
 def _texts(engine: Engine, column: _Seen) -> dict[str, Any]:
@@ -323,9 +351,14 @@ def _kind(column: _Seen) -> str:
     return "place" if column.is_place else "category"
 
 
-def _rest(column: _Seen) -> str:
-    lost = column.numbers < column.records if column.is_number else column.filled < column.records
-    return ", and one for empty cells" if lost else ""
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _rest(column: _Seen, had_order: bool = False) -> str:
+    """What becomes of empty cells, and of the order that they cost."""
+    lost = column.has_gaps if column.is_number else column.filled < column.records
+    return (", and one for empty cells" + "; without order for these" * had_order) if lost else ""
 
 
 # ---------------------------------------------------------------------- round bins
@@ -340,11 +373,12 @@ def _number(engine: Engine, column: _Seen) -> dict[str, Any]:
     if percentiles[0] == percentiles[-1]:  # nearly all alike, such as tolls of nothing: the rest is what there is
         percentiles = [column.low, *percentiles, column.high]
     edges = round_edges(percentiles, column.whole)
-    return {"kind": "number", "name": column.name, "edges": edges, "integer": column.whole, **_missing(column)}
+    whole = column.whole and max(abs(edges[0]), abs(edges[-1])) < _EXACT
+    return {"kind": "number", "name": column.name, "edges": edges, "integer": whole, **_missing(column)}
 
 
 def _missing(column: _Seen) -> dict[str, Any]:
-    return {"missing": [None]} if column.numbers < column.records else {}
+    return {"missing": [None]} if column.has_gaps else {}
 
 
 def round_edges(percentiles: Sequence[float], whole: bool) -> list[float]:
@@ -357,9 +391,9 @@ def round_edges(percentiles: Sequence[float], whole: bool) -> list[float]:
     """
     low, high = percentiles[0], percentiles[-1]
     step = _round_step((high - low) / _BINS or abs(high) / 10 or 1.0)
-    step = max(step, 1.0) if whole else step
+    step = max(step, _round_step(1e-14 * max(abs(low), abs(high)) or step), 1.0 if whole else 0.0)
     first, last = math.floor(low / step), math.floor(high / step) + 1
-    even = [_clean(i * step) for i in range(first, last + 1)]
+    even = [_multiple(i, step) for i in range(first, last + 1)]
     fullest = max(Counter(bisect_right(even, q) for q in percentiles).values())
     if low >= 0 and high > 0 and fullest > len(percentiles) / 2:
         return _growing(percentiles, whole) or even
@@ -386,6 +420,11 @@ def _round_step(width: float) -> float:
     """The least of 1, 2 and 5 times a power of ten that is no less than the width."""
     power = 10.0 ** math.floor(math.log10(width))
     return next(_clean(m * power) for m in (1, 2, 5, 10) if m * power >= width * (1 - 1e-9))
+
+
+def _multiple(times: int, step: float) -> float:
+    """So many steps; of a step below 1 without the last bits of the product, whatever its size."""
+    return times * step if step >= 1 else round(times * step, 1 - math.floor(math.log10(step)))
 
 
 def _clean(x: float) -> float:
