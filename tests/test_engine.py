@@ -70,8 +70,9 @@ def test_a_file_without_a_header_does_not_tell_its_first_record(tmp_path: Path, 
     (tmp_path / "t.csv").write_bytes(first + b"\np,1,a\n")
     with pytest.raises(InputError, match=said) as caught:
         counted(tmp_path / "t.csv")
-    assert "anna" not in str(caught.value)
-    assert "17" not in str(caught.value)
+    sentence = str(caught.value).replace(str(tmp_path), "")  # whose own name may have these digits
+    assert "anna" not in sentence
+    assert "17" not in sentence
 
 
 # ---------------------------------------------------------------------- Parquet
