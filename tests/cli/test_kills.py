@@ -106,3 +106,21 @@ def test_head(city: Path, sfumato: Sfumato) -> None:
     command = f"{sys.executable} -m sfumato ledger show l --json | head -n 1"
     ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert (ran.stdout, ran.stderr) == ("[\n", "")
+
+
+def test_asked_to_stop_while_it_starts(city: Path) -> None:
+    """Interrupted while its commands are still being imported, it says the same sentence."""
+    code = """
+import os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "sfumato.cli.app":
+            os.kill(os.getpid(), signal.SIGINT)
+
+from sfumato.cli import run
+sys.meta_path.insert(0, Interrupting())
+run()
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (130, "error: stopped; nothing half-written is left\n")

@@ -5,22 +5,25 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 _STOPPED = 130  # the exit code of what Ctrl-C ended
 
 
 def run() -> None:
     """The `sfumato` command: errors become one sentence, with exit code 2 for bad input and 1 for a failed run."""
-    import typer
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # asked to stop: tidy up as after Ctrl-C
+    try:
+        import typer
 
-    from sfumato.cli.app import app
-    from sfumato.errors import InputError, RunError
+        from sfumato.cli.app import app
+        from sfumato.errors import InputError, RunError
+    except KeyboardInterrupt:
+        _fail_stopped()
 
     # typer brought click along before it had a copy of its own inside, so its errors are found through typer
     usage_error: Any = typer.BadParameter.__base__
     _speak_any_encoding()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # asked to stop: tidy up as after Ctrl-C
     try:
         code = app(prog_name="sfumato", standalone_mode=False)
         sys.stdout.flush()
@@ -65,12 +68,12 @@ def _fail_usage(error: Any) -> None:
     _fail(f"{said[:1].lower()}{said[1:]}{'' if said.endswith('?') else ';'} see `{path} --help`", 2)
 
 
-def _fail_stopped() -> None:
+def _fail_stopped() -> NoReturn:
     """Say that Ctrl-C was heard."""
     _fail("stopped; nothing half-written is left", _STOPPED)
 
 
-def _fail(text: str, code: int) -> None:
+def _fail(text: str, code: int) -> NoReturn:
     """Print one sentence and leave."""
     from sfumato.cli.output import console
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,11 @@ from sfumato.cli.output import Output
 from sfumato.cli.settings import parse_settings, setting_names
 from sfumato.cli.targets import check_apart, check_public, files_of
 from sfumato.cli.views import plan_data
-from sfumato.errors import InputError
+from sfumato.errors import InputError, RunError
 from sfumato.export import check_target, write_batches
 from sfumato.files import check_writable
 from sfumato.models import Model
+from sfumato.models.base import MOST_UNASKED, check_believed
 from sfumato.privacy.book import account_name
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.explain import explanation, promise
@@ -96,15 +98,31 @@ def _write(request: Request, model: Model, vault: Vault, output: Output) -> None
         made["model"] = str(request.model_out)
         lines.append(f"{request.model_out}: the model, to sample from as often as you like")
     if request.out is not None:
+        if request.records is None and model.believed > MOST_UNASKED:
+            _keep(model, request.out, request.model_out)
         made["records"] = write_sample(model, request.out, request.records, request.seed, output)
         made["out"] = str(request.out)
         lines.insert(0, f"{request.out}: {made['records']:,} synthetic records")
     output.result(made, "\n".join(lines))
 
 
+def _keep(model: Model, out: Path, kept: Path | None) -> None:
+    """Raise because there are too many records to write, after keeping the model beside them: it has been paid for."""
+    if kept is None:
+        names = chain([f"{out.name}.sfumato"], (f"{out.name}.{i}.sfumato" for i in count(1)))
+        kept = next(path for path in map(out.with_name, names) if not path.exists())
+        model.save(kept)
+    raise RunError(
+        f"the model believes in {model.believed:,} records, too many to write unasked (so little ε leaves noise "
+        f"alone); it is kept in {kept}, so draw as many as you want with: sfumato sample {kept} --records N --out {out}"
+    )
+
+
 def write_sample(model: Model, out: Path, records: int | None, seed: int | None, output: Output) -> int:
     """The number of records written from a model."""
     check_records(records)
+    if records is None:
+        check_believed(model)
     with output.counting("writing records", records) as advance:
         return write_batches(_told(model.sample(records, seed), advance), out, model.provenance.to_dict())
 

@@ -143,6 +143,11 @@ class Archetypes(Stored):
 
     # ------------------------------------------------------------------ sampling
 
+    @property
+    def believed(self) -> int:
+        """How many records the model believes there are."""
+        return self.trips
+
     def sample(self, records: int | None = None, seed: int | None = None) -> Iterator[pa.RecordBatch]:
         """Records in batches, person by person; `trips` of them unless told otherwise."""
         if records is not None and records < 0:

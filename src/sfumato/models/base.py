@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InputError
+from sfumato.errors import InputError, RunError
 from sfumato.files import parse_json, written_whole
 from sfumato.privacy.provenance import Provenance
 from sfumato.schema import Schema
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 FORMAT, VERSION = "sfumato-model", 1
+MOST_UNASKED = 10**9  # records that are written of a model without a word on how many
 MAX_HEADER = 64 * 2**20  # bytes of model.json
 DTYPES = tuple(np.dtype(t).str for t in ("u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f4", "f8"))
 _CHUNK = 2**20  # bytes unpacked at a time
@@ -50,6 +51,11 @@ class Model(Protocol):
         """How it came about."""
         ...
 
+    @property
+    def believed(self) -> int:
+        """How many records the model believes there are."""
+        ...
+
     def sample(self, records: int | None = None, seed: int | None = None) -> Iterator[pa.RecordBatch]:
         """Records in batches; as many as the model believes there are, or as many as asked for."""
         ...
@@ -65,6 +71,15 @@ class Model(Protocol):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model's file."""
         ...
+
+
+def check_believed(model: Model) -> None:
+    """Raise where a model believes in more records than anybody wants: noise has drowned the data it was made of."""
+    if model.believed > MOST_UNASKED:
+        raise RunError(
+            f"the model believes in {model.believed:,} records, too many to write unasked (so little ε leaves noise "
+            "alone); say how many you want with --records"
+        )
 
 
 class Stored:

@@ -138,6 +138,11 @@ class GraphicalModel(Stored):
 
     # ------------------------------------------------------------------ records
 
+    @property
+    def believed(self) -> int:
+        """How many records the model believes there are."""
+        return round(sum(weight for weight, _ in self._parts))
+
     def sample(
         self, records: int | None = None, seed: int | None = None, mode: Mode = "round"
     ) -> Iterator[pa.RecordBatch]:

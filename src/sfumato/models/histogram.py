@@ -50,6 +50,11 @@ class HistogramModel(Stored):
         high, low = np.divmod(self.counts, 2**32)  # the sum itself may be beyond 64 bits
         return int(high.sum()) * 2**32 + int(low.sum())
 
+    @property
+    def believed(self) -> int:
+        """How many records the model believes there are."""
+        return self.total
+
     def to_counts(self) -> Counts:
         """The counts."""
         return Counts(self.marginal, self.counts)

@@ -50,6 +50,11 @@ class RecordsModel(Stored):
     def __repr__(self) -> str:
         return f"RecordsModel({self.marginal}, {self.total:,} records)"
 
+    @property
+    def believed(self) -> int:
+        """How many records the model believes there are."""
+        return self.total
+
     def sample(self, records: int | None = None, seed: int | None = None) -> Iterator[pa.RecordBatch]:
         """Records in random order, in batches: as many as the model stands for, or as many as asked for.
 

@@ -35,6 +35,11 @@ class UniformModel(Stored):
         if not 0 <= self.total <= MOST:
             raise InputError(f"the number of records is {self.total}; give one from 0 to {MOST:,}")
 
+    @property
+    def believed(self) -> int:
+        """How many records the model believes there are."""
+        return self.total
+
     def sample(self, records: int | None = None, seed: int | None = None) -> Iterator[pa.RecordBatch]:
         """As many records as the model believes there are, or as many as asked for, in batches."""
         if records is not None and records < 0:
