@@ -52,13 +52,8 @@ print(json.dumps([seconds, cost, peak]))
 """
 
 
-def rows() -> list[Row]:
-    """What was measured, the figures, the target."""
-    return list(measured())
-
-
-def measured() -> Iterator[Row]:
-    """The same, one by one."""
+def rows() -> Iterator[Row]:
+    """What was measured, the figures, the target; one by one."""
     for name, target in (
         ("Laplace, ε 0.25", "≥ 150 ×, < 1 s"), ("Laplace, ε 1", "≥ 150 ×, < 1 s"), ("Laplace, ε 4", "≥ 150 ×, < 1 s"),
         ("Laplace, ε 10", "≥ 150 ×, < 1 s"), ("10 % sample", "≥ 40 ×, < 1 s"), ("50 % sample", "≥ 40 ×, < 1 s"),
@@ -207,5 +202,5 @@ if __name__ == "__main__":
     if len(sys.argv) > 2:  # one instance: its name and its weights
         print(*compare(sys.argv[1], sys.argv[2], "–"))
         sys.exit()
-    for what, figures, target in measured():
+    for what, figures, target in rows():
         print(f"{what}: {figures} (target {target})", flush=True)
